@@ -1,0 +1,212 @@
+"""Linear forms and simplification of index expressions.
+
+A linear form is `c0 + sum(ck * atom_k)`, its atoms being terms that are not themselves linear (a name, a look-up, `x floordiv 8`, `min(..)`).
+Two terms with the same form are equal; a comparison whose two sides differ by a constant is decided. Everything else in the compiler
+that compares endpoints starts here, because most questions end here.
+
+    simplify((i + 4 * n + 3) floordiv 4)  ->  n + (i + 3) floordiv 4
+    simplify(max(0, i, i + 1))            ->  max(0, i + 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import isqrt
+
+from cmir.dialects.expr import (
+    BINDERS,
+    FALSE,
+    TRUE,
+    Expr,
+    add,
+    and_,
+    boolean,
+    const,
+    make,
+    maximum,
+    minimum,
+    mul,
+    not_,
+    or_,
+    rebuild,
+    sub,
+)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """`constant + sum(coefficient * atom)`, no zero coefficients; the order of `terms` is that of first appearance."""
+
+    terms: tuple[tuple[Expr, int], ...]
+    constant: int
+
+    @staticmethod
+    def of(terms: Mapping[Expr, int], constant: int) -> Linear:
+        return Linear(tuple((a, c) for a, c in terms.items() if c), constant)
+
+    def __add__(self, other: Linear) -> Linear:
+        terms = dict(self.terms)
+        for a, c in other.terms:
+            terms[a] = terms.get(a, 0) + c
+        return Linear.of(terms, self.constant + other.constant)
+
+    def __sub__(self, other: Linear) -> Linear:
+        return self + other.scaled(-1)
+
+    def scaled(self, k: int) -> Linear:
+        return Linear.of({a: c * k for a, c in self.terms}, self.constant * k)
+
+    def coefficient(self, atom: Expr) -> int:
+        return dict(self.terms).get(atom, 0)
+
+    def without(self, atom: Expr) -> Linear:
+        return Linear(tuple((a, c) for a, c in self.terms if a != atom), self.constant)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+
+@cache
+def linear(e: Expr) -> Linear:
+    """The linear form of an integer term, its atoms simplified."""
+    match e.op:
+        case "const":
+            return Linear((), e.value)
+        case "add":
+            return linear(e.args[0]) + linear(e.args[1])
+        case "sub":
+            return linear(e.args[0]) - linear(e.args[1])
+        case "neg":
+            return linear(e.args[0]).scaled(-1)
+        case "mul":
+            a, b = linear(e.args[0]), linear(e.args[1])
+            if a.is_constant:
+                return b.scaled(a.constant)
+            if b.is_constant:
+                return a.scaled(b.constant)
+            return Linear(((mul(from_linear(a), from_linear(b)), 1),), 0)
+        case _:
+            atom = _simplify_atom(e)
+            return linear(atom) if atom.op in ("const", "add", "sub", "neg", "mul") else Linear(((atom, 1),), 0)
+
+
+def from_linear(form: Linear) -> Expr:
+    """A readable term: positive parts first, the constant last."""
+    out: Expr | None = None
+    for atom, c in sorted(form.terms, key=lambda t: t[1] < 0):
+        part = atom if abs(c) == 1 else mul(atom, const(abs(c)))
+        out = (part if c > 0 else make("neg", part)) if out is None else add(out, part) if c > 0 else sub(out, part)
+    k = form.constant
+    if out is None:
+        return const(k)
+    if out.op == "neg" and k > 0:
+        return sub(const(k), out.args[0])
+    return add(out, const(k)) if k > 0 else sub(out, const(-k)) if k < 0 else out
+
+
+def difference(a: Expr, b: Expr) -> int | None:
+    """`a - b` when it is a constant."""
+    d = linear(a) - linear(b)
+    return d.constant if d.is_constant else None
+
+
+@cache
+def simplify(e: Expr) -> Expr:
+    """An equal term, smaller where the linear form or a constant shows how."""
+    if e.sort == "int":
+        return from_linear(linear(e))
+    match e.op:
+        case "and":
+            return _contradiction(and_(*map(simplify, e.args)))
+        case "or":
+            return or_(*map(simplify, e.args))
+        case "not":
+            return negate(simplify(e.args[0]))
+        case "lt" | "le" | "eq":
+            a, b = map(simplify, e.args)
+            d = difference(a, b)
+            if d is not None:
+                return boolean({"lt": d < 0, "le": d <= 0, "eq": d == 0}[e.op])
+            return rebuild(e, (a, b))
+        case "exists":
+            lo, hi, body = map(simplify, e.args)
+            d = difference(lo, hi)
+            return FALSE if body == FALSE or (d is not None and d > 0) else rebuild(e, (lo, hi, body))
+        case _:
+            return e
+
+
+def _contradiction(e: Expr) -> Expr:
+    return FALSE if e.op == "and" and any(negate(a) in e.args for a in e.args) else e
+
+
+def negate(e: Expr) -> Expr:
+    """The negation of a condition, pushed through comparisons and connectives; `==` and binders stay under a `not`."""
+    match e.op:
+        case "bool":
+            return boolean(not e.value)
+        case "not":
+            return e.args[0]
+        case "lt":
+            return make("le", e.args[1], e.args[0])
+        case "le":
+            return make("lt", e.args[1], e.args[0])
+        case "and":
+            return or_(*map(negate, e.args))
+        case "or":
+            return and_(*map(negate, e.args))
+        case _:
+            return not_(e)
+
+
+def _simplify_atom(e: Expr) -> Expr:
+    """Simplify a term that is not a sum or product."""
+    if e.op in BINDERS:
+        lo, hi, body = map(simplify, e.args)
+        return hi if body == FALSE else rebuild(e, (lo, hi, body))
+    args = tuple(map(simplify, e.args))
+    match e.op:
+        case "floordiv" | "mod" if args[1].op == "const" and args[1].value > 0:
+            return _divide(e.op, args[0], args[1].value)
+        case "min" | "max":
+            return _extremum(e.op, args)
+        case "abs":
+            x = args[0]
+            return const(abs(x.value)) if x.op == "const" else maximum(x, simplify(make("neg", x)))
+        case "isqrt" if args[0].op == "const" and args[0].value >= 0:
+            return const(isqrt(args[0].value))
+        case "select":
+            cond, a, b = args
+            return a if a == b or cond == TRUE else b if cond == FALSE else rebuild(e, args)
+        case _:
+            return rebuild(e, args)
+
+
+def _divide(op: str, x: Expr, k: int) -> Expr:
+    """`(k*q + r) floordiv k = q + r floordiv k` and `(k*q + r) mod k = r mod k`."""
+    form = linear(x)
+    quotient = Linear.of({a: c // k for a, c in form.terms if c % k == 0}, form.constant // k)
+    rest = Linear.of({a: c for a, c in form.terms if c % k}, form.constant % k)
+    if rest.is_constant or k == 1:
+        return from_linear(quotient) if op == "floordiv" else const(rest.constant if k > 1 else 0)
+    atom = make(op, from_linear(rest), const(k))
+    return atom if op == "mod" or quotient == Linear((), 0) else add(from_linear(quotient), atom)
+
+
+def _extremum(op: str, args: Iterable[Expr]) -> Expr:
+    """Drop the operands that another operand beats by a constant."""
+    build = minimum if op == "min" else maximum
+    sign = 1 if op == "min" else -1
+    together = build(*args)
+    operands = together.args if together.op == op else (together,)
+    kept: list[Expr] = []
+    for x in operands:
+        gaps = [difference(x, y) for y in kept]
+        if any(g is not None and g * sign >= 0 for g in gaps):
+            continue
+        kept = [y for y, g in zip(kept, gaps, strict=True) if g is None]
+        kept.append(x)
+    return build(*kept)

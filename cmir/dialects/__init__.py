@@ -1,0 +1,1 @@
+"""The dialects, one a file, each with its grammar at the top."""

@@ -1,0 +1,754 @@
+"""`maskspec`: what a mask *is*. A spec declares metadata, states facts about it, and gives each Region of rows a visibility rule.
+
+    spec     ::= `maskspec.spec` symbol `(` (param (`,` param)*)? `)` `{` item* `}`
+    param    ::= `%`name `:` `index`                                   // a scalar: one integer per sequence
+               | `%`name `:` `index` `=` integer                       // a static: known at compile time
+               | `%`name `:` `!maskspec.table<` (`row` | `col` | `free`) `>`   // one integer per row, per column, or per entry
+    item     ::= `maskspec.assume` (`for` name `in` `[` expr `,` expr `)` `:`)? expr
+               | `maskspec.nondecreasing` name (`over` `[` expr `,` expr `)`)?
+               | `maskspec.constants` symbol (`[` integer (`,` integer)* `]` | `for` name `in` `[` expr `,` expr `)` `:` expr)
+               | region
+    region   ::= `maskspec.region` symbol rows `(%i, %j)` `{` SSA over arith and the ops below, ending in `maskspec.visible` `}`
+               | `maskspec.region` symbol rows `{` (`maskspec.clause` expr)* `}`                 // normal form, after --dnf-normalize
+    rows     ::= `rows` `[` expr `,` expr `)`                          // the row guard
+    in rules ::= `maskspec.rows` | `maskspec.cols`                     // the lengths
+               | `maskspec.lookup` (`%`table | symbol) `[` `%`index `]`
+               | `maskspec.mod` `%`a `,` `%`b                          // remainder of arith.floordivsi
+               | `maskspec.exists` `%`d `in` `[` expr `,` expr `]` `{` ... `maskspec.yield` `%`p `}`      // static ends, both included
+               | `maskspec.visible` `%`p
+
+`expr` is the expression language of `cmir.dialects.expr`. A fact that reads `i` (`j`) without `for` holds for every row (column).
+Row `i` sees column `j` iff the rule of the Region that holds `i` says so; rows in no Region see nothing. Regions are disjoint (checked by
+`--check-regions`). In normal form a rule is the disjunction of its clauses, a clause the conjunction of its literals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, StringAttr, SymbolNameConstraint, i1
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Dialect,
+    Operation,
+    ParametrizedAttribute,
+    Region,
+    SSAValue,
+    TypeAttribute,
+)
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    param_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface, SymbolTable
+from xdsl.utils.exceptions import VerifyException
+
+from cmir.dialects.expr import COLS, KEYWORDS, ROWS, Expr, ExprAttr, const, free_names, parse_expr, show, walk
+
+INDEX = IndexType()
+IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+TABLE_KINDS = ("row", "col", "free")
+ParameterKind = Literal["scalar", "static", "row", "col", "free"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared metadatum. `value` is set for statics."""
+
+    name: str
+    kind: ParameterKind
+    value: int | None = None
+
+    @property
+    def is_table(self) -> bool:
+        return self.kind in TABLE_KINDS
+
+
+@irdl_attr_definition
+class TableType(ParametrizedAttribute, TypeAttribute):
+    """`!maskspec.table<row>`: integers, one per row, per column, or per entry of a table of free length."""
+
+    name = "maskspec.table"
+    per: StringAttr = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return [StringAttr(parser.parse_keyword_in(TABLE_KINDS, " in !maskspec.table<...>"))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(self.per.data)
+
+    def verify(self) -> None:
+        if self.per.data not in TABLE_KINDS:
+            raise VerifyException(f"a table is per {', '.join(TABLE_KINDS)}; got '{self.per.data}'")
+
+
+# Parsing and printing that several ops share.
+
+
+def parse_range(parser: AttrParser, close: Literal[")", "]"] = ")") -> tuple[ExprAttr, ExprAttr]:
+    """`[lo, hi)`: a half-open range of integer expressions (`]`: closed)."""
+    start = parser.pos
+    if parser.parse_optional_punctuation("[") is None:
+        parser.raise_error(f"expected a range [lo, hi{close}", start, start + 1)
+    lo = parse_expr(parser, "int")
+    parser.parse_punctuation(",", " between the ends of a range")
+    hi = parse_expr(parser, "int")
+    if parser.parse_optional_punctuation(close) is None:
+        parser.raise_error(f"expected '{close}': a range here is [lo, hi{close}", parser.pos, parser.pos + 1)
+    return ExprAttr(lo), ExprAttr(hi)
+
+
+def print_range(printer: Printer, lo: ExprAttr, hi: ExprAttr, close: str = ")") -> None:
+    printer.print_string(f"[{show(lo.data)}, {show(hi.data)}{close}")
+
+
+def check_names(op: Operation, e: Expr, *bound: str, index: bool = True) -> None:
+    """Every name in `e` is declared (or bound), is used as what it is, and tables are indexed along their own axis."""
+    spec = spec_of(op)
+    known = {p.name: p for p in spec.parameters} | {t: Parameter(t, "free") for t in spec.constant_tables()}
+    indices = {"i", "j"} if index else set[str]()
+    for term in walk(e):
+        if term.op not in ("var", "lookup"):
+            bound = (*bound, term.name) if term.op in ("exists", "first") else bound
+            continue
+        name = term.name
+        parameter = known.get(name)
+        if term.op == "var":
+            if name in ("i", "j") and name not in indices and name not in bound:
+                raise VerifyException(f"'{name}' has no meaning here: this expression is one number for the whole sequence")
+            if parameter is None and name not in indices | {"rows", "cols"} and name not in bound:
+                raise VerifyException(_unknown(name, [*known, *indices, "rows", "cols"]))
+            if parameter is not None and parameter.is_table and name not in bound:
+                raise VerifyException(f"'{name}' is a table: read an entry of it, as in {name}[i]")
+        else:
+            if parameter is None:
+                raise VerifyException(_unknown(name, [p.name for p in known.values() if p.is_table]))
+            if not parameter.is_table:
+                raise VerifyException(f"'{name}' is not a table but a {parameter.kind}: write {name} without an index")
+            check_axis(parameter, free_names(term.args[0]), show(term.args[0]))
+
+
+def check_axis(table: Parameter, names: frozenset[str] | set[str], index: str) -> None:
+    """A row table is read at rows, a column table at columns; `names` are what the index depends on."""
+    wrong, mine, other = {"row": ("j", "row", "column"), "col": ("i", "column", "row")}.get(table.kind, ("", "", ""))
+    if wrong in names:
+        raise VerifyException(
+            f"table '{table.name}' has one entry per {mine} but is indexed by a {other}: {table.name}[{index}]; "
+            f"declare it per {'col' if mine == 'row' else 'row'}, or free if rows and columns share it"
+        )
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    hint = f"; did you mean '{close[0]}'?" if close else f"; known here: {', '.join(sorted(known))}" if known else ""
+    return f"unknown name '{name}'{hint}"
+
+
+def spec_of(op: Operation) -> SpecOp:
+    """The spec that an op belongs to."""
+    parent = op
+    while parent is not None and not isinstance(parent, SpecOp):
+        parent = parent.parent_op()
+    if parent is None:
+        raise VerifyException(f"'{op.name}' stands outside a maskspec.spec")
+    return parent
+
+
+# Facts.
+
+
+@irdl_op_definition
+class AssumeOp(IRDLOperation):
+    """`maskspec.assume for i in [history, rows) : history <= start[i]`: a promise about the metadata, checked at run time."""
+
+    name = "maskspec.assume"
+    condition = prop_def(ExprAttr)
+    bound = opt_prop_def(StringAttr)
+    lo = opt_prop_def(ExprAttr)
+    hi = opt_prop_def(ExprAttr)
+    traits = lazy_traits_def(lambda: (HasParent(SpecOp),))
+
+    def __init__(self, condition: Expr, over: tuple[str, Expr, Expr] | None = None):
+        properties: dict[str, Attribute | None] = {"condition": ExprAttr(condition)}
+        if over is not None:
+            properties |= {"bound": StringAttr(over[0]), "lo": ExprAttr(over[1]), "hi": ExprAttr(over[2])}
+        super().__init__(properties=properties)
+
+    @property
+    def over(self) -> tuple[str, Expr, Expr] | None:
+        """The variable the fact ranges over and its half-open range; None for a fact about scalars."""
+        if self.bound is not None and self.lo is not None and self.hi is not None:
+            return self.bound.data, self.lo.data, self.hi.data
+        names = free_names(self.condition.data)
+        for index, length in (("i", ROWS), ("j", COLS)):
+            if index in names:
+                return index, const(0), length
+        return None
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AssumeOp:
+        over = None
+        if parser.parse_optional_keyword("for"):
+            name = parser.parse_identifier(context_msg=" after 'for'")
+            parser.parse_keyword("in")
+            lo, hi = parse_range(parser)
+            parser.parse_punctuation(":")
+            over = (name, lo.data, hi.data)
+        return cls(parse_expr(parser, "bool"), over)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        if self.bound is not None and self.lo is not None and self.hi is not None:
+            printer.print_string(f"for {self.bound.data} in ")
+            print_range(printer, self.lo, self.hi)
+            printer.print_string(" : ")
+        printer.print_string(show(self.condition.data))
+
+    def verify_(self) -> None:
+        names = free_names(self.condition.data)
+        if self.bound is None and {"i", "j"} <= names:
+            raise VerifyException("a fact ranges over rows (i) or columns (j), not both")
+        bound = () if self.bound is None else (self.bound.data,)
+        if bound and {"i", "j"} & (names - {*bound}):
+            raise VerifyException(f"a fact for {bound[0]} may not read another index")
+        if self.lo is not None and self.hi is not None:
+            check_names(self, self.lo.data, index=False)
+            check_names(self, self.hi.data, index=False)
+            if bound and bound[0] not in ("i", "j"):
+                if bound[0] in KEYWORDS or not IDENTIFIER.match(bound[0]):
+                    raise VerifyException(f"'{bound[0]}' cannot name an index: it is a keyword or no identifier")
+                for term in walk(self.condition.data):
+                    if term.op == "lookup" and bound[0] in free_names(term) and self._kind(term.name) != "free":
+                        raise VerifyException(f"'{term.name}' is read along rows or columns: write the fact with i or j")
+        check_names(self, self.condition.data, *bound)
+
+    def _kind(self, table: str) -> str:
+        return next((p.kind for p in spec_of(self).parameters if p.name == table), "free")
+
+
+@irdl_op_definition
+class NondecreasingOp(IRDLOperation):
+    """`maskspec.nondecreasing start over [history, rows)`: entries never fall along the table (or a range of it)."""
+
+    name = "maskspec.nondecreasing"
+    table = prop_def(StringAttr)
+    lo = opt_prop_def(ExprAttr)
+    hi = opt_prop_def(ExprAttr)
+    traits = lazy_traits_def(lambda: (HasParent(SpecOp),))
+
+    def __init__(self, table: str, over: tuple[Expr, Expr] | None = None):
+        properties: dict[str, Attribute | None] = {"table": StringAttr(table)}
+        if over is not None:
+            properties |= {"lo": ExprAttr(over[0]), "hi": ExprAttr(over[1])}
+        super().__init__(properties=properties)
+
+    @property
+    def over(self) -> tuple[Expr, Expr] | None:
+        return None if self.lo is None or self.hi is None else (self.lo.data, self.hi.data)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> NondecreasingOp:
+        table = parser.parse_identifier(context_msg=": the table")
+        if parser.parse_optional_keyword("over"):
+            lo, hi = parse_range(parser)
+            return cls(table, (lo.data, hi.data))
+        return cls(table)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.table.data}")
+        if self.lo is not None and self.hi is not None:
+            printer.print_string(" over ")
+            print_range(printer, self.lo, self.hi)
+
+    def verify_(self) -> None:
+        tables = {p.name for p in spec_of(self).parameters if p.is_table}
+        if self.table.data not in tables:
+            raise VerifyException(_unknown(self.table.data, sorted(tables)))
+        for end in self.over or ():
+            check_names(self, end, index=False)
+
+
+@irdl_op_definition
+class ConstantsOp(IRDLOperation):
+    """`maskspec.constants @half for d in [0, 4) : isqrt(16 - d * d)`: a table known at compile time, indexed from `base`."""
+
+    name = "maskspec.constants"
+    sym_name = prop_def(SymbolNameConstraint())
+    values = opt_prop_def(ArrayAttr[IntAttr])
+    bound = opt_prop_def(StringAttr)
+    lo = opt_prop_def(ExprAttr)
+    hi = opt_prop_def(ExprAttr)
+    entry = opt_prop_def(ExprAttr)
+    traits = lazy_traits_def(lambda: (HasParent(SpecOp), SymbolOpInterface()))
+
+    def __init__(self, name: str, values: Sequence[int] | None = None, entry: tuple[str, Expr, Expr, Expr] | None = None):
+        properties: dict[str, Attribute | None] = {"sym_name": StringAttr(name)}
+        if values is not None:
+            properties["values"] = ArrayAttr([IntAttr(v) for v in values])
+        if entry is not None:
+            bound, lo, hi, e = entry
+            properties |= {"bound": StringAttr(bound), "lo": ExprAttr(lo), "hi": ExprAttr(hi), "entry": ExprAttr(e)}
+        super().__init__(properties=properties)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantsOp:
+        name = parser.parse_symbol_name().data
+        if parser.parse_optional_keyword("for"):
+            bound = parser.parse_identifier(context_msg=" after 'for'")
+            parser.parse_keyword("in")
+            lo, hi = parse_range(parser)
+            parser.parse_punctuation(":")
+            return cls(name, entry=(bound, lo.data, hi.data, parse_expr(parser, "int")))
+        return cls(name, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        if self.values is not None:
+            printer.print_string(f" [{', '.join(str(v.data) for v in self.values)}]")
+        elif self.bound is not None and self.lo is not None and self.hi is not None and self.entry is not None:
+            printer.print_string(f" for {self.bound.data} in ")
+            print_range(printer, self.lo, self.hi)
+            printer.print_string(f" : {show(self.entry.data)}")
+
+    def verify_(self) -> None:
+        if not IDENTIFIER.match(self.sym_name.data) or self.sym_name.data in KEYWORDS:
+            raise VerifyException(f"'{self.sym_name.data}' cannot name a table: it is a keyword or no identifier")
+        if self.values is None and self.entry is None:
+            raise VerifyException("a constant table needs its entries: [1, 2, 3] or 'for d in [lo, hi) : expr'")
+        if self.values is not None and not self.values.data:
+            raise VerifyException("a constant table needs at least one entry")
+        statics = {p.name for p in spec_of(self).parameters if p.kind == "static"} | ({self.bound.data} if self.bound else set())
+        for attr in (self.lo, self.hi, self.entry):
+            if attr is not None and (stray := free_names(attr.data) - statics):
+                raise VerifyException(f"a constant table is computed at compile time: '{min(stray)}' is not static")
+
+
+# Regions.
+
+
+@irdl_op_definition
+class ClauseOp(IRDLOperation):
+    """`maskspec.clause j < history and i <= j`: a conjunction of literals, one disjunct of the Region's rule."""
+
+    name = "maskspec.clause"
+    condition = prop_def(ExprAttr)
+    traits = lazy_traits_def(lambda: (HasParent(RegionOp),))
+
+    def __init__(self, condition: Expr):
+        super().__init__(properties={"condition": ExprAttr(condition)})
+
+    @property
+    def literals(self) -> tuple[Expr, ...]:
+        e = self.condition.data
+        return e.args if e.op == "and" else (e,)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ClauseOp:
+        return cls(parse_expr(parser, "bool"))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {show(self.condition.data)}")
+
+    def verify_(self) -> None:
+        check_names(self, self.condition.data)
+        for term in walk(self.condition.data):
+            if term.op in ("or", "not", "exists"):
+                raise VerifyException(f"a clause is a conjunction of comparisons; '{term.op}' belongs in the surface rule")
+
+
+@irdl_op_definition
+class RegionOp(IRDLOperation):
+    """A contiguous range of rows and the rule that says which columns they see; surface (SSA) or normal form (clauses)."""
+
+    name = "maskspec.region"
+    sym_name = prop_def(SymbolNameConstraint())
+    lo = prop_def(ExprAttr)
+    hi = prop_def(ExprAttr)
+    body = region_def("single_block")
+    traits = lazy_traits_def(lambda: (HasParent(SpecOp), SymbolOpInterface(), NoTerminator()))
+
+    def __init__(self, name: str, lo: Expr, hi: Expr, body: Region | Sequence[Expr]):
+        """`body` is a surface rule (a one-block region over %i, %j) or the clauses of a normal form."""
+        if not isinstance(body, Region):
+            body = Region(Block([ClauseOp(c) for c in body]))
+        super().__init__(
+            properties={"sym_name": StringAttr(name), "lo": ExprAttr(lo), "hi": ExprAttr(hi)}, regions=[body]
+        )
+
+    @property
+    def is_normal(self) -> bool:
+        return not self.body.block.args
+
+    @property
+    def clauses(self) -> tuple[ClauseOp, ...]:
+        return tuple(op for op in self.body.block.ops if isinstance(op, ClauseOp))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> RegionOp:
+        name = parser.parse_symbol_name().data
+        start = parser.pos
+        if parser.parse_optional_keyword("rows") is None:
+            parser.raise_error("expected the row guard: rows [lo, hi)", start, start + 1)
+        lo, hi = parse_range(parser)
+        args = parser.parse_optional_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False).resolve(INDEX)
+        )
+        return cls(name, lo.data, hi.data, parser.parse_region(args or []))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string(" rows ")
+        print_range(printer, self.lo, self.hi)
+        if not self.is_normal:
+            printer.print_string(" ")
+            with printer.in_parens():
+                printer.print_list(self.body.block.args, printer.print_ssa_value)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    def verify_(self) -> None:
+        for end in (self.lo.data, self.hi.data):
+            check_names(self, end, index=False)
+        ops = list(self.body.block.ops)
+        if self.is_normal:
+            if stray := next((op for op in ops if not isinstance(op, ClauseOp)), None):
+                raise VerifyException(f"a Region without (%i, %j) holds clauses only, found '{stray.name}'")
+            return
+        if len(self.body.block.args) != 2 or any(a.type != INDEX for a in self.body.block.args):
+            raise VerifyException("a rule is over (%i, %j): the row and the column")
+        if not ops or not isinstance(ops[-1], VisibleOp):
+            raise VerifyException("a rule ends in 'maskspec.visible': the condition under which row %i sees column %j")
+
+
+# Ops of a surface rule.
+
+
+def check_condition(value: SSAValue, what: str) -> None:
+    if value.type != i1:
+        raise VerifyException(f"{what} must be a condition (i1), got {value.type}")
+
+
+@irdl_op_definition
+class VisibleOp(IRDLOperation):
+    """`maskspec.visible %p`: row %i sees column %j iff %p."""
+
+    name = "maskspec.visible"
+    condition = operand_def()
+    traits = lazy_traits_def(lambda: (HasParent(RegionOp), IsTerminator()))
+
+    def __init__(self, condition: SSAValue | Operation):
+        super().__init__(operands=[condition])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> VisibleOp:
+        return cls(parser.parse_operand())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.condition)
+
+    def verify_(self) -> None:
+        check_condition(self.condition, "the visibility rule")
+
+
+class _Length(IRDLOperation):
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[INDEX])
+
+
+@irdl_op_definition
+class RowsOp(_Length):
+    """`%n = maskspec.rows`: the number of rows."""
+
+    name = "maskspec.rows"
+
+
+@irdl_op_definition
+class ColsOp(_Length):
+    """`%n = maskspec.cols`: the number of columns."""
+
+    name = "maskspec.cols"
+
+
+@irdl_op_definition
+class ModOp(IRDLOperation):
+    """`%r = maskspec.mod %a, %b`: the remainder of floor division, never negative (arith.remsi follows the sign of %a)."""
+
+    name = "maskspec.mod"
+    lhs = operand_def(IndexType)
+    rhs = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict"
+
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
+        super().__init__(operands=[lhs, rhs], result_types=[INDEX])
+
+
+@irdl_op_definition
+class LookupOp(IRDLOperation):
+    """`%s = maskspec.lookup %start[%i]` or `maskspec.lookup @half[%d]`: one entry; outside the table, the nearest one."""
+
+    name = "maskspec.lookup"
+    table = opt_operand_def(TableType)
+    constants = opt_prop_def(StringAttr)
+    index = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+
+    def __init__(self, table: SSAValue | str, index: SSAValue | Operation):
+        named = isinstance(table, str)
+        super().__init__(
+            operands=[[] if named else [table], index],
+            properties={"constants": StringAttr(table)} if named else {},
+            result_types=[INDEX],
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LookupOp:
+        symbol = parser.parse_optional_symbol_name()
+        table = symbol.data if symbol is not None else parser.parse_operand("expected a table")
+        with parser.in_square_brackets():
+            return cls(table, parser.parse_operand())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        if self.table is not None:
+            printer.print_operand(self.table)
+        elif self.constants is not None:
+            printer.print_symbol_name(self.constants.data)
+        with printer.in_square_brackets():
+            printer.print_operand(self.index)
+
+    def verify_(self) -> None:
+        spec = spec_of(self)
+        if self.table is None:
+            if self.constants is None:
+                raise VerifyException("a look-up needs a table")
+            if self.constants.data not in spec.constant_tables():
+                raise VerifyException(_unknown(self.constants.data, spec.constant_tables()))
+            return
+        if not isinstance(self.table, BlockArgument) or self.table.owner is not spec.body.block:
+            raise VerifyException("a look-up reads a table that the spec declares")
+        region = self.parent_op()
+        while region is not None and not isinstance(region, RegionOp):
+            region = region.parent_op()
+        if region is not None and len(region.body.block.args) == 2:
+            names = {n for n, a in zip("ij", region.body.block.args, strict=True) if a in _sources(self.index)}
+            check_axis(spec.parameters[self.table.index], names, "j" if "j" in names else "i")
+
+
+def _sources(value: SSAValue) -> set[BlockArgument]:
+    """The block arguments that a value is computed from."""
+    todo, seen, found = [value], set[SSAValue](), set[BlockArgument]()
+    while todo:
+        v = todo.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if isinstance(v, BlockArgument):
+            found.add(v)
+        elif isinstance(v.owner, Operation):
+            todo.extend(v.owner.operands)
+    return found
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """`maskspec.yield %p`: the condition of an `exists`."""
+
+    name = "maskspec.yield"
+    condition = operand_def()
+    traits = lazy_traits_def(lambda: (HasParent(ExistsOp), IsTerminator()))
+
+    def __init__(self, condition: SSAValue | Operation):
+        super().__init__(operands=[condition])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> YieldOp:
+        return cls(parser.parse_operand())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.condition)
+
+    def verify_(self) -> None:
+        check_condition(self.condition, "the body of 'exists'")
+
+
+@irdl_op_definition
+class ExistsOp(IRDLOperation):
+    """`%p = maskspec.exists %d in [1 - r, r - 1] { ... maskspec.yield %q }`: true iff %q holds for some %d; the ends are static."""
+
+    name = "maskspec.exists"
+    lo = prop_def(ExprAttr)
+    hi = prop_def(ExprAttr)
+    body = region_def("single_block")
+    result = result_def(i1)
+    traits = traits_def(Pure())
+
+    def __init__(self, lo: Expr, hi: Expr, body: Region):
+        super().__init__(properties={"lo": ExprAttr(lo), "hi": ExprAttr(hi)}, regions=[body], result_types=[i1])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ExistsOp:
+        argument = parser.parse_argument(expect_type=False).resolve(INDEX)
+        parser.parse_keyword("in")
+        lo, hi = parse_range(parser, "]")
+        return cls(lo.data, hi.data, parser.parse_region([argument]))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.body.block.args[0])
+        printer.print_string(" in ")
+        print_range(printer, self.lo, self.hi, "]")
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    def verify_(self) -> None:
+        if len(self.body.block.args) != 1:
+            raise VerifyException("'exists' binds one index")
+        if not isinstance(self.body.block.last_op, YieldOp):
+            raise VerifyException("the body of 'exists' ends in 'maskspec.yield'")
+        statics = {p.name for p in spec_of(self).parameters if p.kind == "static"}
+        for end in (self.lo.data, self.hi.data):
+            if stray := free_names(end) - statics:
+                raise VerifyException(f"the ends of 'exists' are known at compile time: '{min(stray)}' is not static")
+
+
+# The spec.
+
+
+@irdl_op_definition
+class SpecOp(IRDLOperation):
+    """A mask: metadata, facts, Regions. The names of the parameters are the names that expressions use."""
+
+    name = "maskspec.spec"
+    sym_name = prop_def(SymbolNameConstraint())
+    names = prop_def(ArrayAttr[StringAttr])
+    statics = prop_def(ArrayAttr)  # an IntegerAttr for each static parameter, a unit string otherwise
+    body = region_def("single_block")
+    traits = traits_def(SymbolOpInterface(), SymbolTable(), IsolatedFromAbove(), NoTerminator())
+
+    def __init__(self, name: str, parameters: Sequence[Parameter], body: Region):
+        """`body` has one block argument per parameter: `index` for scalars and statics, a table type for tables."""
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "names": ArrayAttr([StringAttr(p.name) for p in parameters]),
+                "statics": ArrayAttr(
+                    [StringAttr("") if p.value is None else IntegerAttr(p.value, INDEX) for p in parameters]
+                ),
+            },
+            regions=[body],
+        )
+        for p, a in zip(parameters, body.block.args, strict=True):
+            a.name_hint = p.name
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        out: list[Parameter] = []
+        for name, static, arg in zip(self.names, self.statics, self.body.block.args, strict=True):
+            if isinstance(arg.type, TableType):
+                out.append(Parameter(name.data, arg.type.per.data))  # pyright: ignore[reportArgumentType]
+            elif isinstance(static, IntegerAttr):
+                out.append(Parameter(name.data, "static", static.value.data))
+            else:
+                out.append(Parameter(name.data, "scalar"))
+        return tuple(out)
+
+    @property
+    def regions_of_rows(self) -> tuple[RegionOp, ...]:
+        return tuple(op for op in self.body.block.ops if isinstance(op, RegionOp))
+
+    @property
+    def facts(self) -> Iterator[AssumeOp | NondecreasingOp]:
+        return (op for op in self.body.block.ops if isinstance(op, AssumeOp | NondecreasingOp))
+
+    def constant_tables(self) -> Mapping[str, ConstantsOp]:
+        return {op.sym_name.data: op for op in self.body.block.ops if isinstance(op, ConstantsOp)}
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SpecOp:
+        name = parser.parse_symbol_name().data
+        parameters: list[Parameter] = []
+
+        def parameter() -> Parser.Argument:
+            arg = parser.parse_argument()
+            value = parser.parse_integer() if parser.parse_optional_punctuation("=") else None
+            kind = arg.type.per.data if isinstance(arg.type, TableType) else "scalar" if value is None else "static"
+            parameters.append(Parameter(arg.name.text[1:], kind, value))  # pyright: ignore[reportArgumentType]
+            return arg
+
+        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parameter)
+        return cls(name, parameters, parser.parse_region(args))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        with printer.in_parens():
+            for n, (static, arg) in enumerate(zip(self.statics, self.body.block.args, strict=True)):
+                printer.print_string(", " if n else "")
+                printer.print_block_argument(arg)
+                if isinstance(static, IntegerAttr):
+                    printer.print_string(f" = {static.value.data}")
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    def verify_(self) -> None:
+        if not IDENTIFIER.match(self.sym_name.data):
+            raise VerifyException(f"a spec is named by an identifier (letters, digits, _), got '{self.sym_name.data}'")
+        args = self.body.block.args
+        if not len(self.names) == len(self.statics) == len(args):
+            raise VerifyException("a spec needs one name for each parameter")
+        names = [n.data for n in self.names]
+        for name, static, arg in zip(names, self.statics, args, strict=True):
+            if not IDENTIFIER.match(name) or name in KEYWORDS:
+                raise VerifyException(f"'{name}' cannot name metadata: it is a keyword of the language or no identifier (letters, digits, _)")
+            if arg.type != INDEX and not isinstance(arg.type, TableType):
+                raise VerifyException(f"metadata '{name}' must be an index (a scalar) or a !maskspec.table, got {arg.type}")
+            if isinstance(arg.type, TableType) and isinstance(static, IntegerAttr):
+                raise VerifyException(f"table '{name}' cannot be static; use maskspec.constants")
+        taken = [*names, *self.constant_tables()]
+        if twice := next((n for n in taken if taken.count(n) > 1), None):
+            raise VerifyException(f"'{twice}' is declared twice")
+        items = (AssumeOp, NondecreasingOp, ConstantsOp, RegionOp)
+        if stray := next((op for op in self.body.block.ops if not isinstance(op, items)), None):
+            raise VerifyException(f"a spec holds facts, constants and Regions; found '{stray.name}'")
+
+
+MaskSpec = Dialect(
+    "maskspec",
+    [
+        *(SpecOp, AssumeOp, NondecreasingOp, ConstantsOp, RegionOp, ClauseOp),
+        *(VisibleOp, RowsOp, ColsOp, ModOp, LookupOp, ExistsOp, YieldOp),
+    ],
+    [TableType, ExprAttr],
+)

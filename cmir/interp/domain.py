@@ -1,0 +1,96 @@
+"""The two value domains of the evaluator.
+
+Both give every operator of the expression language one meaning. NumPy values are int64 or bool arrays that broadcast against each other;
+z3 values are integer and Boolean terms. Neither library is imported before a domain is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isqrt
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# A value is whatever the domain computes with; the evaluator only passes it on.
+Value = Any
+
+
+@dataclass(frozen=True)
+class TableValue:
+    """A table's entries: a 1-D integer array whose entry 0 stands at index `base`."""
+
+    values: np.ndarray
+    base: int = 0
+
+
+class Domain(Protocol):
+    """The meaning of the operators. `apply` covers every operator that evaluates all its operands."""
+
+    def const(self, value: int) -> Value: ...
+    def boolean(self, value: bool) -> Value: ...
+    def apply(self, op: str, args: Sequence[Value]) -> Value: ...
+    def lookup(self, table: Value, index: Value) -> Value: ...
+    def quantify(self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]) -> Value: ...
+
+
+class NumpyDomain:
+    """Whole index grids at once. Integers are int64, so nothing wraps that the kernels' int32 would not have refused."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self.np = np
+        self._table: dict[str, Callable[..., Value]] = {
+            "add": np.add,
+            "sub": np.subtract,
+            "mul": np.multiply,
+            "neg": np.negative,
+            "floordiv": np.floor_divide,
+            "mod": np.mod,
+            "abs": np.abs,
+            "isqrt": np.vectorize(isqrt, otypes=[np.int64]),
+            "lt": np.less,
+            "le": np.less_equal,
+            "eq": np.equal,
+            "not": np.logical_not,
+            "select": np.where,
+        }
+        self._folds: dict[str, Callable[..., Value]] = {"min": np.minimum, "max": np.maximum, "and": np.logical_and, "or": np.logical_or}
+
+    def const(self, value: int) -> Value:
+        return self.np.int64(value)
+
+    def boolean(self, value: bool) -> Value:
+        return self.np.bool_(value)
+
+    def apply(self, op: str, args: Sequence[Value]) -> Value:
+        if op in self._folds:
+            out = args[0]
+            for a in args[1:]:
+                out = self._folds[op](out, a)
+            return out
+        return self._table[op](*args)
+
+    def lookup(self, table: TableValue, index: Value) -> Value:
+        size = len(table.values)
+        if not size:
+            return self.np.zeros_like(index)
+        return table.values[self.np.clip(index - table.base, 0, size - 1)]
+
+    def quantify(self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]) -> Value:
+        """Try every value of the bound name along a new leading axis, so that broadcasting lines the rest up."""
+        np = self.np
+        ndim = max([np.ndim(v) for v in env.values() if not isinstance(v, TableValue)] + [np.ndim(lo), np.ndim(hi)])
+        last = hi if op == "exists" else hi - 1
+        start, stop = int(np.min(lo, initial=2**31)), int(np.max(last, initial=-(2**31))) + 1
+        if stop <= start:
+            return np.zeros_like(lo + hi, dtype=bool) if op == "exists" else hi + np.zeros_like(lo)
+        k = np.arange(start, stop, dtype=np.int64).reshape(-1, *[1] * ndim)
+        holds = np.logical_and((lo <= k) & (k <= last), body(k))
+        if op == "exists":
+            return holds.any(axis=0)
+        found = np.where(holds, k, np.iinfo(np.int64).max).min(axis=0)
+        return np.where(holds.any(axis=0), found, hi)
