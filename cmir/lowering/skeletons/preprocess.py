@@ -1,0 +1,433 @@
+# pyright: basic
+"""Skeleton of the preprocess kernels: metadata in, Execution Descriptor out, without a host synchronisation.
+
+`preprocess` is one launch of one program per row tile and one per column tile, for each mask of the batch. A program
+computes the slots of its tile, lists the tiles of the other axis that they touch, and checks its share of the facts.
+`transpose_schedule` is launched after it only where one axis has no bounded number of slots: it derives that axis's
+lists from the other axis's tile states.
+
+The functions below a `# hook:` line are the mask; the ones here are the causal mask, without facts. META stands for
+the mask's metadata.
+"""
+
+import triton
+import triton.language as tl
+
+NO_BREAK: tl.constexpr = tl.constexpr(0x7FFFFFFFFFFFFFFF)
+"""Status of a program that found no broken fact: larger than any status word."""
+
+STEP: tl.constexpr = tl.constexpr(16)
+"""Tiles that a program of `preprocess` handles at once: one word of tile states."""
+
+BLOCK: tl.constexpr = tl.constexpr(128)
+"""Vector length where the vector does not depend on the tile size: a multiple of 16."""
+
+
+@triton.jit
+def scalar_value(value, stride, POINTER: tl.constexpr, z):
+    """The scalar metadatum of mask z as int32; an int64 beyond that range saturates, so that its facts break."""
+    if POINTER:
+        value = tl.load(value + z.to(tl.int64) * stride)
+    return saturate(value)
+
+
+@triton.jit
+def table_value(table, stride, index, z):
+    """The entries `index` of mask z's table as int32, saturated likewise."""
+    return saturate(tl.load(table + z.to(tl.int64) * stride + index))
+
+
+@triton.jit
+def saturate(value):
+    if value.dtype == tl.int64:
+        value = tl.minimum(tl.maximum(value, -2147483648), 2147483647)
+    return value.to(tl.int32)
+
+
+# hook: store_row_slots
+@triton.jit
+def store_row_slots(table, i, mask, z, rows, cols, META):
+    tl.store(table + i, 0, mask=mask)
+    tl.store(table + rows + i, tl.minimum(i + 1, cols), mask=mask)
+
+
+# hook: store_col_slots
+@triton.jit
+def store_col_slots(table, j, mask, z, rows, cols, META):
+    tl.store(table + j, tl.minimum(j, rows), mask=mask)
+    tl.store(table + cols + j, rows, mask=mask)
+
+
+# hook: scalar_facts
+@triton.jit
+def scalar_facts(z, rows, cols, META):
+    return 0
+
+
+# hook: row_facts
+@triton.jit
+def row_facts(i, z, rows, cols, META):
+    return tl.zeros_like(i)
+
+
+# hook: col_facts
+@triton.jit
+def col_facts(j, z, rows, cols, META):
+    return tl.zeros_like(j)
+
+
+# hook: entry_facts
+@triton.jit
+def entry_facts(e, z, rows, cols, META):
+    return tl.zeros_like(e)
+
+
+@triton.jit
+def first_break(fact, index, mask):
+    """The smallest status word of a vector: (number of the broken fact) << 32 | index."""
+    word = (fact.to(tl.int64) << 32) | index.to(tl.int64)
+    return tl.min(tl.where(mask & (fact > 0), word, NO_BREAK))
+
+
+@triton.jit
+def append_tiles(
+    state, index, live, t, partial, full, n_partial, n_full, tiles, first_slot, end_slot, LIVE: tl.constexpr
+):
+    """Stores the states of the tiles t (consecutive, from a multiple of 16) and lists them; the new list lengths.
+
+    Partial tiles grow from the front of the list and so ascend; full tiles grow from its back.
+    """
+    bits = (partial.to(tl.int32) + 2 * full.to(tl.int32)) << (2 * (t % 16))
+    words = tl.sum(tl.reshape(bits, [t.shape[0] // 16, 16]), axis=1)
+    word = tl.min(t) // 16 + tl.arange(0, t.shape[0] // 16)
+    tl.store(state + word, words, mask=word < tl.cdiv(tiles, 16))
+    # Both running counts in one scan: partial tiles in the low half, full tiles in the high half.
+    pair = partial.to(tl.int32) + (full.to(tl.int32) << 16)
+    seen = tl.cumsum(pair, axis=0)
+    front = n_partial + (seen & 0xFFFF) - 1
+    back = tiles - n_full - (seen >> 16)
+    tl.store(index + tl.where(partial, front, back), t, mask=partial | full)
+    if LIVE:
+        tl.store(live + front, first_slot | (end_slot << 16), mask=partial)
+    total = tl.sum(pair)
+    return n_partial + (total & 0xFFFF), n_full + (total >> 16)
+
+
+@triton.jit
+def list_tiles(
+    table,
+    state,
+    count,
+    index,
+    live,
+    tile,
+    rows,
+    cols,
+    SLOTS: tl.constexpr,
+    TILE_M: tl.constexpr,
+    TILE_N: tl.constexpr,
+    BY_ROWS: tl.constexpr,
+    LIVE: tl.constexpr,
+):
+    """States and lists of the tiles that row tile (or column tile) `tile` touches; returns its visible pairs, int64.
+
+    The slots of one row are disjoint, so a tile's visible pairs are the sum of its slots' overlaps, and that number
+    alone says whether the tile is empty, partial or full.
+    """
+    if BY_ROWS:
+        TILE: tl.constexpr = TILE_M
+        OTHER: tl.constexpr = TILE_N
+        length = rows
+        tiles = tl.cdiv(cols, TILE_N)
+    else:
+        TILE: tl.constexpr = TILE_N
+        OTHER: tl.constexpr = TILE_M
+        length = cols
+        tiles = tl.cdiv(rows, TILE_M)
+    entry = tile * TILE + tl.arange(0, TILE)
+    mask = entry < length
+
+    # The hull of all slots: beyond it every tile is empty, so the cost follows what is visible, not the length.
+    lowest = tl.full([TILE], 2147483647, tl.int32)
+    highest = tl.zeros([TILE], tl.int32)
+    for k in range(SLOTS):
+        lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)
+        hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)
+        lowest = tl.where(lo < hi, tl.minimum(lowest, lo), lowest)
+        highest = tl.where(lo < hi, tl.maximum(highest, hi), highest)
+    chunks = tl.cdiv(tiles, STEP)
+    begin = tl.minimum(tl.min(lowest) // (OTHER * STEP), chunks)
+    end = tl.cdiv(tl.max(highest), OTHER * STEP)
+    words = tl.cdiv(tiles, 16)
+    for base in range(0, words, BLOCK):
+        word = base + tl.arange(0, BLOCK)
+        outside = (word < begin * (STEP // 16)) | (word >= end * (STEP // 16))
+        tl.store(state + word, tl.zeros([BLOCK], tl.int32), mask=(word < words) & outside)
+
+    n_partial = 0
+    n_full = 0
+    pairs = tl.full([], 0, tl.int64)
+    for chunk in range(begin, end):
+        t = chunk * STEP + tl.arange(0, STEP)
+        start = (t * OTHER)[None, :]
+        seen = tl.zeros([TILE, STEP], tl.int32)
+        first_slot = tl.full([TILE, STEP], SLOTS, tl.int32)
+        end_slot = tl.zeros([TILE, STEP], tl.int32)
+        for k in range(SLOTS):
+            lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)[:, None]
+            hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)[:, None]
+            overlap = tl.maximum(tl.minimum(hi, start + OTHER) - tl.maximum(lo, start), 0)
+            if LIVE:
+                first_slot = tl.where(overlap > 0, tl.minimum(first_slot, k), first_slot)
+                end_slot = tl.where(overlap > 0, k + 1, end_slot)
+            seen += overlap
+        visible = tl.sum(seen, axis=0)
+        # Full: every pair of the tile's valid rows and of all TILE_N columns. A ragged last column tile cannot be.
+        valid = rows - tile * TILE_M if BY_ROWS else rows - t * TILE_M
+        full = (visible > 0) & (visible == tl.minimum(valid, TILE_M) * TILE_N)
+        partial = (visible > 0) & (visible < tl.minimum(valid, TILE_M) * TILE_N)
+        n_partial, n_full = append_tiles(
+            state,
+            index,
+            live,
+            t,
+            partial,
+            full,
+            n_partial,
+            n_full,
+            tiles,
+            tl.min(first_slot, axis=0),
+            tl.max(end_slot, axis=0),
+            LIVE,
+        )
+        pairs += tl.sum(visible).to(tl.int64)
+    tl.store(count, n_partial)
+    tl.store(count + 1, n_full)
+    return pairs
+
+
+@triton.jit
+def order_tiles(count, order, tiles):
+    """Stores the tiles of one axis by listed tiles, most first, ties by index: each tile's place is its rank."""
+    for base in range(0, tiles, BLOCK):
+        tile = base + tl.arange(0, BLOCK)
+        work = listed(count, tile, tiles)[:, None]
+        rank = tl.zeros([BLOCK], tl.int32)
+        for other_base in range(0, tiles, BLOCK):
+            other = other_base + tl.arange(0, BLOCK)
+            other_work = listed(count, other, tiles)[None, :]
+            earlier = (other_work > work) | ((other_work == work) & (other[None, :] < tile[:, None]))
+            rank += tl.sum(earlier.to(tl.int32), axis=1)
+        tl.store(order + rank, tile, mask=tile < tiles)
+
+
+@triton.jit
+def listed(count, tile, tiles):
+    """Number of tiles listed for `tile`; -1 beyond the last tile, so that nothing ranks behind it."""
+    n_partial = tl.load(count + 2 * tile, mask=tile < tiles, other=-1, cache_modifier=".cg")
+    n_full = tl.load(count + 2 * tile + 1, mask=tile < tiles, other=0, cache_modifier=".cg")
+    return n_partial + n_full
+
+
+@triton.jit
+def arrive_last(arrived):
+    """True in the one program of a grid column that gets here last, which may then read what the others stored.
+
+    Why that is right, in PTX's memory model: the barrier orders the stores of all threads of this program before the
+    atomic of its one issuing thread; the atomic's release, at GPU scope, is cumulative, so it publishes them all;
+    atomics on one counter form one release sequence, so the last program's acquire sees every earlier program's
+    stores; and the barrier after it carries that on to all its threads. An acquire drops stale lines of the L1 cache;
+    readers ask for `.cg` (L2, which is shared) all the same.
+    """
+    tl.debug_barrier()
+    ticket = tl.atomic_add(arrived, 1, sem="acq_rel", scope="gpu")
+    tl.debug_barrier()
+    return ticket == tl.num_programs(0) - 1
+
+
+@triton.jit(do_not_specialize=["rows", "cols", "entries", "META"])
+def preprocess(
+    row_table,
+    row_state,
+    row_count,
+    row_index,
+    row_live,
+    row_order,
+    col_table,
+    col_state,
+    col_count,
+    col_index,
+    col_live,
+    col_order,
+    area,
+    status,
+    part_area,
+    part_status,
+    arrived,
+    rows,
+    cols,
+    entries,
+    META,
+    ROW_SLOTS: tl.constexpr,
+    COL_SLOTS: tl.constexpr,
+    TILE_M: tl.constexpr,
+    TILE_N: tl.constexpr,
+    ROW_LIVE: tl.constexpr,
+    COL_LIVE: tl.constexpr,
+):
+    """Grid (max(1, row tiles + column tiles), masks); `arrived` starts at zero; `entries`: longest free table."""
+    p = tl.program_id(0)
+    z = tl.program_id(1)
+    mask_number = z.to(tl.int64)
+    programs = tl.num_programs(0)
+    row_tiles = tl.cdiv(rows, TILE_M)
+    col_tiles = tl.cdiv(cols, TILE_N)
+    row_state += mask_number * row_tiles * tl.cdiv(col_tiles, 16)
+    col_state += mask_number * col_tiles * tl.cdiv(row_tiles, 16)
+    row_count += mask_number * row_tiles * 2
+    col_count += mask_number * col_tiles * 2
+    part_area += mask_number * programs
+    part_status += mask_number * programs
+
+    pairs = tl.full([], 0, tl.int64)
+    broken = tl.full([], NO_BREAK, tl.int64)
+    if p < row_tiles:
+        i = p * TILE_M + tl.arange(0, TILE_M)
+        row_mask = i < rows
+        i = tl.minimum(i, rows - 1)
+        broken = tl.minimum(broken, first_break(tl.zeros_like(i) + row_facts(i, z, rows, cols, META), i, row_mask))
+        if ROW_SLOTS > 0:
+            row_table += mask_number * (2 * ROW_SLOTS) * rows
+            store_row_slots(row_table, i, row_mask, z, rows, cols, META)
+            tl.debug_barrier()  # the threads that read the slots back are not those that stored them
+            row_line = mask_number * row_tiles + p
+            pairs += list_tiles(
+                row_table,
+                row_state + p.to(tl.int64) * tl.cdiv(col_tiles, 16),
+                row_count + 2 * p,
+                row_index + row_line * col_tiles,
+                row_live + row_line * col_tiles,
+                p,
+                rows,
+                cols,
+                ROW_SLOTS,
+                TILE_M,
+                TILE_N,
+                True,
+                ROW_LIVE,
+            )
+    elif p < row_tiles + col_tiles:
+        tile = p - row_tiles
+        j = tile * TILE_N + tl.arange(0, TILE_N)
+        col_mask = j < cols
+        j = tl.minimum(j, cols - 1)
+        broken = tl.minimum(broken, first_break(tl.zeros_like(j) + col_facts(j, z, rows, cols, META), j, col_mask))
+        if COL_SLOTS > 0:
+            col_table += mask_number * (2 * COL_SLOTS) * cols
+            store_col_slots(col_table, j, col_mask, z, rows, cols, META)
+            tl.debug_barrier()
+            col_line = mask_number * col_tiles + tile
+            col_pairs = list_tiles(
+                col_table,
+                col_state + tile.to(tl.int64) * tl.cdiv(row_tiles, 16),
+                col_count + 2 * tile,
+                col_index + col_line * row_tiles,
+                col_live + col_line * row_tiles,
+                tile,
+                rows,
+                cols,
+                COL_SLOTS,
+                TILE_M,
+                TILE_N,
+                False,
+                COL_LIVE,
+            )
+            if ROW_SLOTS == 0:  # else the row programs count the same pairs
+                pairs += col_pairs
+
+    for base in range(p * BLOCK, entries, programs * BLOCK):
+        e = base + tl.arange(0, BLOCK)
+        entry_mask = e < entries
+        e = tl.minimum(e, entries - 1)
+        broken = tl.minimum(broken, first_break(tl.zeros_like(e) + entry_facts(e, z, rows, cols, META), e, entry_mask))
+    if p == 0:
+        fact = tl.full([], 0, tl.int64) + scalar_facts(z, rows, cols, META)
+        broken = tl.minimum(broken, tl.where(fact > 0, (fact << 32) | 0xFFFFFFFF, NO_BREAK))
+    tl.store(part_area + p, pairs)
+    tl.store(part_status + p, broken)
+
+    if arrive_last(arrived + z):
+        all_pairs = tl.zeros([BLOCK], tl.int64)
+        all_broken = tl.full([BLOCK], NO_BREAK, tl.int64)
+        for base in range(0, programs, BLOCK):
+            part = base + tl.arange(0, BLOCK)
+            mask = part < programs
+            all_pairs += tl.load(part_area + part, mask=mask, other=0, cache_modifier=".cg")
+            found = tl.load(part_status + part, mask=mask, other=NO_BREAK, cache_modifier=".cg")
+            all_broken = tl.minimum(all_broken, found)
+        tl.store(area + z, tl.sum(all_pairs))
+        word = tl.min(all_broken)
+        tl.store(status + z, tl.where(word == NO_BREAK, 0, word))
+        if ROW_SLOTS > 0:
+            order_tiles(row_count, row_order + mask_number * row_tiles, row_tiles)
+        if COL_SLOTS > 0:
+            order_tiles(col_count, col_order + mask_number * col_tiles, col_tiles)
+
+
+@triton.jit(do_not_specialize=["tiles", "from_tiles"])
+def transpose_schedule(
+    from_state,
+    from_count,
+    from_index,
+    from_live,
+    state,
+    count,
+    index,
+    live,
+    order,
+    arrived,
+    tiles,
+    from_tiles,
+    LIVE: tl.constexpr,
+):
+    """The schedule of the axis with `tiles` tiles from that of the axis with `from_tiles`. Grid (tiles, masks)."""
+    tile = tl.program_id(0)
+    z = tl.program_id(1).to(tl.int64)
+    line = z * tiles + tile
+    state += line * tl.cdiv(from_tiles, 16)
+    index += line * from_tiles
+    live += line * from_tiles
+    n_partial = 0
+    n_full = 0
+    for base in range(0, from_tiles, BLOCK):
+        s = base + tl.arange(0, BLOCK)
+        mask = s < from_tiles
+        from_line = z * from_tiles + s
+        word = tl.load(from_state + from_line * tl.cdiv(tiles, 16) + tile // 16, mask=mask, other=0)
+        tile_state = (word >> (2 * (tile % 16))) & 3
+        partial = tile_state == 1
+        full = tile_state == 2
+        first_slot = tl.zeros([BLOCK], tl.int32)
+        end_slot = tl.zeros([BLOCK], tl.int32)
+        if LIVE:
+            # This tile's place among the partial tiles of s, which ascend, by binary search.
+            low = tl.zeros([BLOCK], tl.int32)
+            high = tl.load(from_count + 2 * from_line, mask=mask, other=0)
+            width = tiles
+            while width > 0:
+                middle = (low + high) // 2
+                open_ = partial & (low < high)
+                smaller = tl.load(from_index + from_line * tiles + middle, mask=open_, other=0) < tile
+                low = tl.where(open_ & smaller, middle + 1, low)
+                high = tl.where(open_ & (smaller == 0), middle, high)
+                width = width // 2
+            slots = tl.load(from_live + from_line * tiles + low, mask=partial, other=0)
+            first_slot = slots & 0xFFFF
+            end_slot = slots >> 16
+        n_partial, n_full = append_tiles(
+            state, index, live, s, partial, full, n_partial, n_full, from_tiles, first_slot, end_slot, LIVE
+        )
+    tl.store(count + 2 * line, n_partial)
+    tl.store(count + 2 * line + 1, n_full)
+    if arrive_last(arrived + z):
+        order_tiles(count + 2 * z * tiles, order + z * tiles, tiles)

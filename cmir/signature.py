@@ -1,0 +1,39 @@
+"""What a compiled mask asks of its caller: plain data shared by the compiler, the printers and the runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ParameterKind = Literal["scalar", "row", "col", "free"]
+FactDomain = Literal["scalar", "row", "col", "entry"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One metadatum: a scalar (one int per mask), or a table with one int per row, per column or per free entry."""
+
+    name: str
+    kind: ParameterKind
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A declared fact: `text` is what messages quote (`history <= start[i]`), `over` is what it ranges over."""
+
+    text: str
+    over: FactDomain
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Name, metadata in declaration order, slots per row and per column (None: unbounded on that axis), and facts.
+
+    Facts are numbered from 1 in this order; the status word of a descriptor carries such a number.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    row_slots: int | None
+    col_slots: int | None
+    facts: tuple[Fact, ...] = ()
