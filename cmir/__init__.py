@@ -1,0 +1,52 @@
+"""cmir: a compiler for attention masks.
+
+A mask is written once, as a rule over rows, columns and metadata (text or Python); cmir compiles it to a preprocess
+kernel that turns a batch's metadata into an Execution Descriptor, and to attention kernels that read it.
+
+Every name below is imported when it is first used: `import cmir` imports neither xDSL, NumPy, z3 nor torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cmir.errors import CmirError, MetadataError, ShapeError, SpecError
+
+if TYPE_CHECKING:
+    from cmir.frontend.spec import MaskSpec
+    from cmir.runtime.attention import attention
+    from cmir.runtime.descriptor import Descriptor
+    from cmir.runtime.mask import CompiledMask, compile
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CmirError",
+    "CompiledMask",
+    "Descriptor",
+    "MaskSpec",
+    "MetadataError",
+    "ShapeError",
+    "SpecError",
+    "attention",
+    "compile",
+]
+
+_LAZY = {
+    "MaskSpec": "cmir.frontend.spec",
+    "compile": "cmir.runtime.mask",
+    "CompiledMask": "cmir.runtime.mask",
+    "attention": "cmir.runtime.attention",
+    "Descriptor": "cmir.runtime.descriptor",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'cmir' has no attribute '{name}'")
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -1,0 +1,112 @@
+"""The errors cmir raises, and how one looks: `file:line:col: error: message`, the source line, a caret.
+
+An error is raised where it is found, usually with the op at fault (`SpecError("rule is not boolean", op)`). The op's
+xDSL location is resolved to file, line and column there and then, so that the message survives the op. Source lines
+come from Python's `linecache`: files are read from disk, texts that never were files are announced by `add_source`.
+
+Nothing here imports xDSL: ops and locations are told apart by their attributes, so `import cmir` stays cheap.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+
+class SourceLocation(NamedTuple):
+    """A place in a source text; `line` and `column` count from 1. Column 0 means "the whole line"."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Note(NamedTuple):
+    """A remark printed under an error, e.g. a counterexample, or the other Region of an overlapping pair."""
+
+    message: str
+    location: SourceLocation | None = None
+
+
+def add_source(name: str, text: str) -> None:
+    """Announce the text that locations in `name` refer to; a later text of the same name replaces it."""
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+
+
+def locate(thing: object) -> SourceLocation | None:
+    """The source location of an xDSL op, value or location attribute; None if it has none.
+
+    A fused location is its first known part, a call site is its callee, and an op that a rewrite made without a
+    location is where its nearest located parent is.
+    """
+    if thing is None or isinstance(thing, SourceLocation):
+        return thing
+    if hasattr(thing, "filename"):  # FileLineColLoc
+        attr: Any = thing
+        return SourceLocation(attr.filename.data, attr.line.data, attr.column.data)
+    parts = [getattr(thing, name, None) for name in ("callee", "location", "owner")]  # call site; op, name; result
+    parts.extend(getattr(thing, "locations", ()))  # fused
+    if callable(parent_op := getattr(thing, "parent_op", None)):
+        parts.append(parent_op())
+    return next((found for part in parts if (found := locate(part)) is not None), None)
+
+
+def render(severity: str, message: str, location: SourceLocation | None) -> str:
+    """One diagnostic as text, without a final newline; without a location it is just `severity: message`."""
+    if location is None:
+        return f"{severity}: {message}"
+    header = f"{location}: {severity}: {message}"
+    line = linecache.getline(location.file, location.line).rstrip("\r\n")
+    if not line.strip():
+        return header
+    # Tabs are kept, so that the caret stands under its column however wide a tab is shown.
+    indent = re.sub(r"[^\t]", " ", line[: max(location.column - 1, 0)])
+    return f"{header}\n{line}\n{indent}^"
+
+
+class CmirError(Exception):
+    """Anything cmir refuses to do."""
+
+
+class SpecError(CmirError):
+    """Something is wrong in a spec, or in the IR or text that carries it.
+
+    Args:
+        message: what is wrong, one sentence, no final full stop.
+        location: an xDSL op, value or location, or a `SourceLocation`: where.
+        notes: remarks printed below it: strings, or (string, location) pairs.
+    """
+
+    message: str
+    location: SourceLocation | None
+    notes: tuple[Note, ...]
+
+    def __init__(self, message: str, location: object = None, notes: Iterable[str | tuple[str, object]] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = locate(location)
+        self.notes = tuple(Note(n) if isinstance(n, str) else Note(n[0], locate(n[1])) for n in notes)
+
+    def render(self) -> str:
+        """The error and its notes as the command line prints them."""
+        notes = (render("note", note.message, note.location) for note in self.notes)
+        return "\n".join((render("error", self.message, self.location), *notes))
+
+    def __str__(self) -> str:
+        return self.render() if self.location or self.notes else self.message
+
+
+class MetadataError(CmirError, ValueError):
+    """The metadata given for a mask do not fit its spec.
+
+    The message names the argument, what was expected (kind, shape, dtype, device or range) and what was given.
+    """
+
+
+class ShapeError(CmirError, ValueError):
+    """q, k or v do not fit the descriptor, or each other; the message names the shapes."""

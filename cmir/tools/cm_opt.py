@@ -1,0 +1,142 @@
+"""`cm-opt`: read MLIR, run passes, print the result, as `mlir-opt` does.
+
+`main` is the command; `command_line` parses its arguments, `driver` does the work. Errors go to standard error as
+`file:line:col: error: message` with the source line and a caret, and the exit code is 1; `CMIR_DEBUG=1` adds the
+traceback.
+"""
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from time import perf_counter
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.targets.mlir import MLIRTarget
+
+from cmir.errors import CmirError, SpecError
+from cmir.tools.command_line import CommandLine, explain, help_text, parse_arguments
+from cmir.tools.driver import Observer, emit, parse, run_pipeline
+from cmir.tools.expected import check_expectations
+from cmir.tools.files import read_input, write_output
+from cmir.tools.pipeline import parse_passes, parse_target
+from cmir.tools.registry import Registry
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `cm-opt` with the given arguments (by default the command line's) and return its exit code."""
+    try:
+        return _run(sys.argv[1:] if argv is None else argv)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        _report(error)
+        return 1
+
+
+def _run(argv: Sequence[str]) -> int:
+    registry = Registry.installed()
+    line = parse_arguments(argv, registry)
+    if (text := _information(line, registry)) is not None:
+        sys.stdout.write(text)
+        return 0
+
+    passes = [pass_ for text in line.pipeline for pass_ in parse_passes(text, registry.passes)]
+    target = parse_target(line.options.get("--target", "mlir"), registry.targets)
+    if isinstance(target, MLIRTarget):
+        generic, locations = "--print-op-generic" in line, "--print-debuginfo" in line
+        target = replace(target, print_generic_format=generic, print_debuginfo=locations)
+    context = registry.context(allow_unregistered="--allow-unregistered-dialect" in line)
+
+    name, text = read_input(line.input)
+    pieces = list(_split(text)) if "--split-input-file" in line else [(1, text)]
+    results: list[str | SpecError] = []
+    for first_line, piece in pieces:
+        try:
+            module = parse(piece, name, context, first_line=first_line)
+            run_pipeline(module, passes, context, observer=_Tracer(line))
+            results.append(emit(module, target, context))
+        except SpecError as error:
+            results.append(error)
+            if "--verify-diagnostics" not in line:
+                _report(error)
+
+    errors = [result for result in results if isinstance(result, SpecError)]
+    if "--verify-diagnostics" in line:
+        wrong = check_expectations(name, text, errors)
+        for error in wrong:
+            _report(error)
+        return 1 if wrong else 0
+    if errors and "--output-file" in line:
+        return 1
+    outputs = ("" if isinstance(result, SpecError) else result for result in results)
+    write_output(line.options.get("--output-file", "-"), "// -----\n".join(outputs))
+    return 1 if errors else 0
+
+
+def _information(line: CommandLine, registry: Registry) -> str | None:
+    """The text of the options that ask for one, instead of a compilation."""
+    if "--help" in line:
+        return help_text(registry)
+    if "--version" in line:
+        from importlib.metadata import version
+
+        import cmir
+
+        return f"cmir {cmir.__version__} (xDSL {version('xdsl')})\n"
+    if "--explain" in line:
+        return explain(line.options["--explain"], registry)
+    return None
+
+
+def _split(text: str) -> Iterator[tuple[int, str]]:
+    """The pieces between lines that begin with `// -----`, each with the number of its first line."""
+    first_line = 1
+    for piece in re.split(r"^// -----[^\n]*\n?", text, flags=re.MULTILINE):
+        yield first_line, piece
+        first_line += piece.count("\n") + 1
+
+
+class _Tracer(Observer):
+    """Prints the IR and the times that the command line asks for to standard error."""
+
+    def __init__(self, line: CommandLine) -> None:
+        self._line = line
+        self._started = 0.0
+
+    def before(self, pass_: ModulePass, module: ModuleOp) -> None:
+        if "--print-ir-before-all" in self._line:
+            self._dump("Before", pass_, module)
+        self._started = perf_counter()
+
+    def after(self, pass_: ModulePass, module: ModuleOp) -> None:
+        seconds = perf_counter() - self._started
+        if "--time-passes" in self._line:
+            print(f"// {seconds * 1e3:8.2f} ms  {pass_}", file=sys.stderr)
+        if "--print-ir-after-all" in self._line:
+            self._dump("After", pass_, module)
+
+    def _dump(self, when: str, pass_: ModulePass, module: ModuleOp) -> None:
+        print(f"// -----// IR Dump {when} {pass_} //----- //\n{module}\n", file=sys.stderr)
+
+
+def _report(error: Exception) -> None:
+    if os.environ.get("CMIR_DEBUG"):
+        traceback.print_exception(error)
+    if isinstance(error, SpecError) and error.location is not None:
+        text = error.render()
+    elif isinstance(error, CmirError):
+        text = f"cm-opt: error: {error}"
+    else:
+        text = f"cm-opt: internal error: {type(error).__name__}: {error} (CMIR_DEBUG=1 shows the traceback)"
+    print(text, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""The command line of `cm-opt` as data: the table of options, the parsed form, and the help made from both.
+
+Passes are flags (`--NAME` or `--NAME=options`) and run in the order given, mixed with `-p` pipelines. `argparse` cannot
+say that: a flag with an optional value would swallow the file that follows it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from inspect import cleandoc, getdoc
+from textwrap import fill
+from typing import NamedTuple
+
+from cmir.errors import CmirError
+from cmir.tools.located_parser import suggestion
+from cmir.tools.pipeline import describe_options, flag_to_pipeline
+from cmir.tools.registry import Registry
+from cmir.universe import PASSES
+
+
+class Option(NamedTuple):
+    """One option, known by the last of its flags; without a metavar it is a switch."""
+
+    flags: tuple[str, ...]
+    metavar: str
+    help: str
+
+
+OPTIONS = {
+    "Input and output": (
+        Option(("-p", "--passes"), "PIPELINE", "run passes written as 'cse,merge-slots{option=value}'"),
+        Option(("-t", "--target"), "TARGET", "what to print: mlir (default), triton{option=value}, ..."),
+        Option(("-o", "--output-file"), "FILE", "write to FILE, and only if everything succeeded"),
+        Option(("--split-input-file",), "", "treat the pieces between '// -----' lines as inputs of their own"),
+        Option(("--load",), "FILE.py", "add the passes, dialects and targets that a Python file defines"),
+        Option(("--allow-unregistered-dialect",), "", "accept ops of unknown dialects"),
+    ),
+    "Seeing what happens": (
+        Option(("--print-ir-before-all",), "", "print the IR before every pass (to standard error)"),
+        Option(("--print-ir-after-all",), "", "print the IR after every pass (to standard error)"),
+        Option(("--time-passes",), "", "print the time that every pass took (to standard error)"),
+        Option(("--print-op-generic",), "", "print the result in the generic syntax"),
+        Option(("--print-debuginfo",), "", "print the source location of every op"),
+        Option(("--verify-diagnostics",), "", "succeed if the errors are those in expected-error comments"),
+    ),
+    "Help": (
+        Option(("--explain",), "NAME", "print what a pass or target does, and its options"),
+        Option(("--version",), "", "print the versions of cmir and xDSL"),
+        Option(("-h", "--help"), "", "print this"),
+    ),
+}
+
+_BY_FLAG = {flag: option for group in OPTIONS.values() for option in group for flag in option.flags}
+
+_EXAMPLES = """
+Examples:
+  cm-opt spec.mlir                                check a spec and print it
+  cm-opt --lower-intervals spec.mlir              the interval table of every Region
+  cm-opt --dnf-normalize --cse spec.mlir          passes run in the order given
+  cm-opt --lower-intervals --print-ir-after-all spec.mlir
+  cm-opt --lower-intervals --transpose --lower-descriptor --lower-attention -t triton spec.mlir
+  cm-opt --load my_pass.py --my-pass spec.mlir    a pass of your own
+  cm-opt --explain merge-slots                    what one pass does
+"""
+
+
+@dataclass
+class CommandLine:
+    """A parsed command line; options are looked up by their long flag."""
+
+    input: str = "-"
+    pipeline: list[str] = field(default_factory=list[str])
+    options: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __contains__(self, flag: str) -> bool:
+        return flag in self.options
+
+
+def parse_arguments(argv: Sequence[str], registry: Registry) -> CommandLine:
+    """Parse the arguments that follow the program's name; `--load` files are run into `registry` first.
+
+    Raises:
+        CmirError: an unknown option, a missing value, two input files, or a file that does not load.
+    """
+    given = list(_options(argv))
+    for flag, value in given:
+        if flag == "--load":
+            registry.load_file(value)
+    line = CommandLine()
+    inputs: list[str] = []
+    for flag, value in given:
+        name = flag.lstrip("-")
+        if not flag:
+            inputs.append(value)
+        elif flag == "--passes":
+            line.pipeline.append(value)
+        elif flag in _BY_FLAG:
+            line.options[flag] = value
+        elif name in registry.passes:
+            line.pipeline.append(flag_to_pipeline(name, value, registry.passes))
+        else:
+            known = [*_BY_FLAG, *(f"--{pass_name}" for pass_name in registry.passes)]
+            raise CmirError(f"unknown option '{flag}'{suggestion(flag, known) or ' (--help lists them)'}")
+    if len(inputs) > 1:
+        raise CmirError(f"more than one input file: {', '.join(inputs)}")
+    line.input = inputs[0] if inputs else "-"
+    return line
+
+
+def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(long flag, value) for every argument; the flag of an input file is empty."""
+    arguments = iter(argv)
+    for argument in arguments:
+        if argument == "-" or not argument.startswith("-"):
+            yield "", argument
+            continue
+        flag, equals, value = argument.partition("=")
+        option = _BY_FLAG.get(flag)
+        if option is None:  # a pass, perhaps
+            yield flag, value
+            continue
+        if option.metavar and not equals and (value := next(arguments, "")) == "":
+            raise CmirError(f"option '{flag}' needs a value: {flag} {option.metavar}")
+        if equals and not option.metavar:
+            raise CmirError(f"option '{flag}' takes no value")
+        yield option.flags[-1], value
+
+
+def help_text(registry: Registry) -> str:
+    """What `--help` prints; imports no pass."""
+    ours = {entry.name for entry in PASSES}
+    lines = [
+        "usage: cm-opt [PASS or OPTION]... [FILE]",
+        "",
+        "Lower attention masks, one pass at a time: read MLIR from FILE (or standard input), run the passes in the",
+        "order given, print the result. Any PASS takes options as --PASS=option=value,option=value.",
+        "",
+        "Passes, in the order of the pipeline:",
+        *_columns((f"--{entry.name}", entry.help) for entry in PASSES),
+    ]
+    if registry.loaded:
+        about = ((f"--{name}", (getdoc(registry.passes[name]()) or "").partition("\n")[0]) for name in registry.loaded)
+        lines += ["", "Passes from --load:", *_columns(about)]
+    for title, group in OPTIONS.items():
+        rows = ((", ".join(option.flags) + f" {option.metavar}".rstrip(), option.help) for option in group)
+        lines += ["", f"{title}:", *_columns(rows)]
+    others = ", ".join(sorted(set(registry.passes) - ours - set(registry.loaded)))
+    wrapped = fill(others, 110, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    lines += ["", "Other installed passes (of xDSL's, --cse, --canonicalize and --dce are useful here):", wrapped]
+    return "\n".join(lines) + "\n" + _EXAMPLES
+
+
+def explain(name: str, registry: Registry) -> str:
+    """The documentation of one pass or target.
+
+    Raises:
+        CmirError: nothing has that name.
+    """
+    for kind, table in (("pass", registry.passes), ("target", registry.targets)):
+        if name in table:
+            cls = table[name]()
+            options = describe_options(cls)
+            parts = [f"{kind} {name}", cleandoc(cls.__doc__ or "")]
+            if options:
+                parts.append("\n".join(["Options:", *(f"  {option}" for option in options)]))
+            return "\n\n".join(part for part in parts if part) + "\n"
+    known = [*registry.passes, *registry.targets]
+    raise CmirError(f"no pass or target is called '{name}'{suggestion(name, known)}")
+
+
+def _columns(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for left, right in rows:
+        # A long left side gets a line of its own.
+        yield f"  {left:28}{right}" if len(left) < 28 else f"  {left}\n{'':30}{right}"
