@@ -1,0 +1,132 @@
+"""Prints the visibility test of an attention kernel: the source of its `prepare_*` and `visible_*` hooks.
+
+The kernel owns FIXED positions (rows for `forward` and `dq`, columns for `dkv`) and walks over MOVING ones of the other
+axis. It may test the interval table of either axis; one unsigned compare says whether a slot holds a position p:
+
+    lo <= p < hi   iff   (p - lo) <u (hi - lo)          (also right for the empty slot, lo == hi)
+
+- *unrolled*: every slot is tested. A table of the FIXED axis is loaded once, in `prepare_*`; one of the MOVING axis
+  with every block.
+- *live*: for many slots of which a tile has few: only `LIVE_SLOTS` slots from `begin` on are tested, and the kernel
+  visits the tile again for more (see skeletons/steps.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+Kernel = Literal["forward", "dq", "dkv"]
+Axis = Literal["rows", "cols"]
+
+LIVE_SLOTS = 4
+"""Slots of a live test; a table with more slots than this is tested live."""
+
+FIXED_AXIS: dict[Kernel, Axis] = {"forward": "rows", "dq": "rows", "dkv": "cols"}
+"""The axis that a kernel's programs own; its tile lists run over the other one."""
+
+
+def needs_live_test(slots: int) -> bool:
+    """Whether a table of so many slots is better tested live than unrolled."""
+    return slots > LIVE_SLOTS
+
+
+def table_axis(kernel: Kernel, row_slots: int | None, col_slots: int | None) -> Axis:
+    """Whose table `kernel` tests: its own axis's, or the other's where its own has no bounded number of slots."""
+    own = FIXED_AXIS[kernel]
+    bounded: dict[Axis, bool] = {"rows": bool(row_slots), "cols": bool(col_slots)}
+    return own if bounded[own] or not any(bounded.values()) else ("cols" if own == "rows" else "rows")
+
+
+def visibility_hooks(
+    kernel: Kernel, axis: Axis, slots: int, live: bool, comments: Sequence[Sequence[str]]
+) -> dict[str, str]:
+    """The two hooks of `kernel` for the table of `axis` with `slots` slots: hook name -> source.
+
+    `comments` says for each slot what fills it, one string per Region and clause; it is printed where the slot is
+    tested. Raises ValueError if there is not one list per slot.
+    """
+    if len(comments) != slots:
+        raise ValueError(f"{slots} slots, but comments for {len(comments)}")
+    notes = [f"slot {slot}: {'; '.join(comment)}".removesuffix(": ") for slot, comment in enumerate(comments)]
+    fixed = axis == FIXED_AXIS[kernel]
+    if live:
+        prepare, visible = _NOTHING, _live_test(fixed, notes)
+    elif fixed:
+        prepare, visible = _hoisted_slots(notes), _hoisted_test(notes)
+    else:
+        prepare, visible = _NOTHING, _moving_test(notes)
+    return {
+        f"prepare_{kernel}": _function(f"prepare_{kernel}", "table, fixed, n_table", prepare),
+        f"visible_{kernel}": _function(
+            f"visible_{kernel}", "slots, table, fixed, moving, n_table, begin, end", visible
+        ),
+    }
+
+
+_NOTHING = ["return (n_table,)"]
+
+_EMPTY = "tl.zeros([fixed.shape[0], moving.shape[0]], tl.int1)"
+
+# (position tested, how a vector of slot endpoints is spread over [FIXED, MOVING]), by whether the table's axis is fixed
+_ORIENTATION = {True: ("moving[None, :]", "[:, None]"), False: ("fixed[:, None]", "[None, :]")}
+
+
+def _function(name: str, parameters: str, body: Sequence[str]) -> str:
+    return "\n".join(["@triton.jit", f"def {name}({parameters}):", *(f"    {line}" for line in body)]) + "\n"
+
+
+def _load(end: int, slot: str, index: str, mask: str) -> str:
+    return f"tl.load(table + (2 * {slot} + {end}) * n_table + {index}, mask={mask}, other=0)"
+
+
+def _inside(position: str, lo: str, width: str) -> str:
+    return f"({position} - {lo}).to(tl.uint32, bitcast=True) < {width}"
+
+
+def _hoisted_slots(notes: Sequence[str]) -> list[str]:
+    if not notes:
+        return _NOTHING
+    body = ["inside = fixed < n_table"]
+    for slot, note in enumerate(notes):
+        body.append(f"lo{slot} = {_load(0, str(slot), 'fixed', 'inside')}  # {note}")
+        body.append(f"hi{slot} = {_load(1, str(slot), 'fixed', 'inside')}")
+    values = [f"lo{slot}, (hi{slot} - lo{slot}).to(tl.uint32, bitcast=True)" for slot in range(len(notes))]
+    return [*body, f"return {', '.join(values)}"]
+
+
+def _hoisted_test(notes: Sequence[str]) -> list[str]:
+    position, spread = _ORIENTATION[True]
+    body = [f"position = {position}", f"seen = {_EMPTY}"]
+    for slot, note in enumerate(notes):
+        test = _inside("position", f"slots[{2 * slot}]{spread}", f"slots[{2 * slot + 1}]{spread}")
+        body.append(f"seen |= {test}  # {note}")
+    return [*body, "return seen"]
+
+
+def _moving_test(notes: Sequence[str]) -> list[str]:
+    position, spread = _ORIENTATION[False]
+    body = [f"position = {position}", "inside = moving < n_table", f"seen = {_EMPTY}"]
+    for slot, note in enumerate(notes):
+        body.append(f"lo = {_load(0, str(slot), 'moving', 'inside')}  # {note}")
+        body.append(f"width = ({_load(1, str(slot), 'moving', 'inside')} - lo).to(tl.uint32, bitcast=True)")
+        body.append(f"seen |= {_inside('position', f'lo{spread}', f'width{spread}')}")
+    return [*body, "return seen"]
+
+
+def _live_test(fixed: bool, notes: Sequence[str]) -> list[str]:
+    position, spread = _ORIENTATION[fixed]
+    index = "fixed" if fixed else "moving"
+    return [
+        *(f"# {note}" for note in notes),
+        f"position = {position}",
+        f"inside = {index} < n_table",
+        f"seen = {_EMPTY}",
+        f"for offset in tl.static_range({LIVE_SLOTS}):",
+        "    slot = begin + offset",
+        "    real = inside & (slot < end)",
+        f"    lo = {_load(0, 'slot', index, 'real')}",
+        f"    width = ({_load(1, 'slot', index, 'real')} - lo).to(tl.uint32, bitcast=True)",
+        f"    seen |= {_inside('position', f'lo{spread}', f'width{spread}')}",
+        "return seen",
+    ]

@@ -1,0 +1,282 @@
+"""Attention over a descriptor: checks the arguments, launches the generated kernels, and carries the gradient."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import torch
+
+from cmir.errors import ShapeError
+from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
+from cmir.runtime.configs import HEAD_DIMS, L2_BYTES, Config, attention_config
+from cmir.runtime.launch import on_device
+
+if TYPE_CHECKING:
+    from cmir.runtime.descriptor import Descriptor
+
+_LOG2_E = math.log2(math.e)
+_BITS = {torch.float32: 32, torch.float16: 16, torch.bfloat16: 16}
+_DELTA_BLOCK = 32
+
+
+@overload
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    desc: Descriptor,
+    *,
+    scale: float | None = None,
+    return_lse: Literal[False] = False,
+) -> torch.Tensor: ...
+@overload
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    desc: Descriptor,
+    *,
+    scale: float | None = None,
+    return_lse: Literal[True],
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    desc: Descriptor,
+    *,
+    scale: float | None = None,
+    return_lse: bool = False,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """softmax(scale * q k^T) v over the pairs that the descriptor's mask shows.
+
+    Args:
+        q: [B, Hq, M, D], float32, float16 or bfloat16, on the descriptor's device; M is the descriptor's rows.
+        k: [B, Hkv, N, D]; v: [B, Hkv, N, Dv]; N is the descriptor's columns, Hq a multiple of Hkv.
+        desc: what `mask.describe` returned. One built for a single mask serves any batch and any heads; one built for
+            a batch of masks needs that batch.
+        scale: factor of q k^T before the softmax, 1 / sqrt(D) by default.
+        return_lse: also return the natural log-sum-exp of the scaled scores.
+
+    Returns:
+        out [B, Hq, M, Dv] in q's dtype, or (out, lse) with lse [B, Hq, M] float32. A row that sees nothing has output 0
+        and lse -inf. Differentiable in q, k and v, through out and through lse; the gradients are deterministic.
+
+    Raises:
+        ShapeError: shapes, dtypes or devices that do not fit each other or the descriptor; a head dimension that the
+            kernels do not take.
+    """
+    _check(q, k, v, desc)
+    factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    if factor <= 0.0:
+        # The kernels take row maxima before they scale, which needs a positive factor.
+        q, factor = q * factor, 1.0
+    if 0 in q.shape or 0 in k.shape:
+        out, lse = _nothing(q, v)
+    else:
+        out, lse = _Attention.apply(q, k, v, desc, factor)  # pyright: ignore[reportGeneralTypeIssues]
+    return (out, lse) if return_lse else out
+
+
+def _check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if tensor.dim() != 4:
+            raise ShapeError(f"{name}: expected 4 dimensions (batch, heads, length, head dim), got {_shape(tensor)}")
+        if tensor.dtype not in _BITS:
+            raise ShapeError(f"{name}: expected float32, float16 or bfloat16, got {_name(tensor.dtype)}")
+        if tensor.dtype != q.dtype:
+            raise ShapeError(f"{name}: expected the dtype of q, {_name(q.dtype)}, got {_name(tensor.dtype)}")
+        if tensor.device != desc.device:
+            raise ShapeError(f"{name}: expected the descriptor's device, {desc.device}, got {tensor.device}")
+        if tensor.shape[-1] not in HEAD_DIMS:
+            allowed = ", ".join(map(str, HEAD_DIMS))
+            raise ShapeError(f"{name}: expected a head dim of {allowed}, got {tensor.shape[-1]}")
+    batch, heads, rows, dim = q.shape
+    if rows != desc.rows:
+        raise ShapeError(f"q: expected {desc.rows} rows, as the descriptor was built for, got {rows} in {_shape(q)}")
+    if k.shape[2] != desc.cols:
+        raise ShapeError(
+            f"k: expected {desc.cols} columns, as the descriptor was built for, got {k.shape[2]} in {_shape(k)}"
+        )
+    if k.shape[0] != batch or k.shape[3] != dim:
+        raise ShapeError(f"k: expected batch {batch} and head dim {dim}, as in q {_shape(q)}, got {_shape(k)}")
+    if v.shape[:3] != k.shape[:3]:
+        raise ShapeError(f"v: expected {tuple(k.shape[:3])} before its head dim, as in k, got {_shape(v)}")
+    if k.shape[1] == 0 or heads % k.shape[1]:
+        raise ShapeError(f"q: expected a multiple of k's {k.shape[1]} heads, got {heads} heads in {_shape(q)}")
+    for what, built_for, given in zip(("batch", "heads"), desc.batch, (batch, heads), strict=False):
+        if built_for not in (1, given):
+            raise ShapeError(
+                f"q: expected {what} {built_for}, as the descriptor was built for, got {given} in {_shape(q)}"
+            )
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    return str(tuple(tensor.shape))
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _nothing(q: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What attention gives where there are no rows, no columns, no heads or no batch."""
+    out = q.new_zeros((*q.shape[:3], v.shape[3])) + 0 * q.sum() + 0 * v.sum()
+    return out, q.new_full(q.shape[:3], -math.inf, dtype=torch.float32)
+
+
+class _Attention(torch.autograd.Function):
+    """(q, k, v, desc, scale) -> (out, lse); scale > 0."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        q, k, v = _unit_stride(q), _unit_stride(k), _unit_stride(v)
+        with on_device(q.device):
+            out, lse = launch_forward(q, k, v, desc, scale)
+        ctx.save_for_backward(q, k, v, out, lse)
+        ctx.set_materialize_grads(False)
+        ctx.desc, ctx.scale = desc, scale
+        return out, lse
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        dout, dlse = grads
+        q, k, v, out, lse = ctx.saved_tensors
+        if dout is None and dlse is None:
+            return None, None, None, None, None
+        dout = torch.zeros_like(out) if dout is None else _unit_stride(dout)
+        dlse = None if dlse is None else dlse.contiguous()
+        with on_device(q.device):
+            return *launch_backward(q, k, v, out, lse, dout, dlse, ctx.desc, ctx.scale), None, None
+
+
+def launch_forward(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float, config: Config | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(out, lse) of checked, unit-stride arguments."""
+    config = config or _config(q, v, desc)
+    batch, heads, rows, dim = q.shape
+    group, value_dim = heads // k.shape[1], v.shape[3]
+    out = _like(q, value_dim)
+    lse = torch.empty((batch, heads, rows), dtype=torch.float32, device=q.device)
+    tile_m, tile_n = desc.tile
+    block = config.forward
+    schedule, live_slots = _schedule(desc, "forward")
+    desc.module.forward[_programs(rows, tile_m, block.m, batch * heads),](
+        q, k, v, out, lse,
+        *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
+        *schedule,
+        rows, k.shape[2], batch * heads, heads, group, *desc.mask_strides,
+        _heads_at_once(k, v, group, batch * heads), scale * _LOG2_E,
+        D=dim, DV=value_dim, TILE_M=tile_m, TILE_N=tile_n, BLOCK_M=block.m, BLOCK_N=block.n,
+        EVEN_M=rows % tile_m == 0, EVEN_N=k.shape[2] % tile_n == 0,
+        LIVE_SLOTS=live_slots,
+        num_warps=block.num_warps, num_stages=block.num_stages,
+    )  # fmt: skip
+    return out, lse
+
+
+def launch_backward(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
+    dout: torch.Tensor, dlse: torch.Tensor | None, desc: Descriptor, scale: float, config: Config | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """(dq, dk, dv) of checked, unit-stride arguments; lse and dlse are contiguous."""
+    config = config or _config(q, v, desc)
+    batch, heads, rows, dim = q.shape
+    kv_heads, cols, value_dim = k.shape[1], k.shape[2], v.shape[3]
+    group = heads // kv_heads
+    tile_m, tile_n = desc.tile
+    padded = -(-rows // tile_m) * tile_m
+    delta, base2_lse = torch.empty((2, batch * heads, padded), dtype=torch.float32, device=q.device).unbind()
+    delta_block = min(_DELTA_BLOCK, tile_m)
+    desc.module.backward_delta[padded // delta_block, batch * heads](
+        out, dout, lse, lse if dlse is None else dlse, delta, base2_lse,
+        *out.stride()[:3], *dout.stride()[:3], rows, heads,
+        DV=value_dim, TILE_M=tile_m, BLOCK=delta_block, HAS_DLSE=dlse is not None, num_warps=4,
+    )  # fmt: skip
+
+    dq, dk, dv = _like(q, dim), _like(k, dim), _like(v, value_dim)
+    dkv_programs = _programs(cols, tile_n, config.dkv.n, batch * kv_heads)
+    dq_programs = _programs(rows, tile_m, config.dq.m, batch * heads)
+    row_schedule, row_live_slots = _schedule(desc, "dq")
+    col_schedule, col_live_slots = _schedule(desc, "dkv")
+    arguments = (
+        q, k, v, dout, base2_lse, delta, dq, dk, dv,
+        *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *dout.stride()[:3],
+        *dq.stride()[:3], *dk.stride()[:3], *dv.stride()[:3],
+        *row_schedule, *col_schedule,
+        rows, cols, batch, heads, group, *desc.mask_strides,
+        _heads_at_once(q, dout, 1, batch * kv_heads, group), _heads_at_once(k, v, group, batch * heads),
+        scale * _LOG2_E,
+    )  # fmt: skip
+    if config.together:
+        launches = [(dkv_programs + dq_programs, True, True, config.dkv)]
+    else:
+        launches = [(dkv_programs, True, False, config.dkv), (dq_programs, False, True, config.dq)]
+    for programs, has_dkv, has_dq, block in launches:
+        desc.module.backward[programs,](
+            *arguments,
+            D=dim, DV=value_dim, TILE_M=tile_m, TILE_N=tile_n,
+            DKV=has_dkv, DKV_BLOCK_M=config.dkv.m, DKV_BLOCK_N=config.dkv.n,
+            DQ=has_dq, DQ_BLOCK_M=config.dq.m, DQ_BLOCK_N=config.dq.n,
+            EVEN_M=rows % tile_m == 0, EVEN_N=cols % tile_n == 0,
+            ROW_LIVE_SLOTS=row_live_slots, COL_LIVE_SLOTS=col_live_slots,
+            num_warps=block.num_warps, num_stages=block.num_stages,
+        )  # fmt: skip
+    return dq, dk, dv
+
+
+def _config(q: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> Config:
+    slots = max(desc.signature.row_slots or 0, desc.signature.col_slots or 0)
+    many = needs_live_test(slots)
+    return _cached_config(
+        max(q.shape[3], v.shape[3]), _BITS[q.dtype], "many" if many else "few", desc.tile, q.device.type == "cpu"
+    )
+
+
+_cached_config = cache(attention_config)
+
+
+def _programs(length: int, tile: int, block: int, heads: int) -> int:
+    return -(-length // tile) * (tile // block) * heads
+
+
+def _schedule(desc: Descriptor, kernel: Kernel) -> tuple[tuple[torch.Tensor | int, ...], int]:
+    """The arguments of a kernel that say what it visits and tests, and the slots of its live test (0: unrolled)."""
+    row_slots, col_slots = desc.signature.row_slots, desc.signature.col_slots
+    if table_axis(kernel, row_slots, col_slots) == "rows":
+        table, slots, positions = desc.row_table, row_slots, desc.rows
+    else:
+        table, slots, positions = desc.col_table, col_slots, desc.cols
+    if table is None:  # nothing is visible: nothing is read
+        table, stride = desc.row_count, 0
+    else:
+        stride = table.stride(0)
+    if kernel == "dkv":
+        lists = (desc.col_count, desc.col_index, desc.col_live, desc.col_order)
+    else:
+        lists = (desc.row_count, desc.row_index, desc.row_live, desc.row_order)
+    return (table, *lists, stride, positions), LIVE_SLOTS if needs_live_test(slots or 0) else 0
+
+
+def _heads_at_once(a: torch.Tensor, b: torch.Tensor, share: int, most: int, group: int = 1) -> int:
+    """Heads whose moving operands stay in the L2 cache together; `share` of them read the same, `group` times as much
+    each."""
+    each = a.shape[2] * (a.shape[3] + b.shape[3]) * a.element_size() * group
+    return min(most, share * max(1, L2_BYTES // each))
+
+
+def _unit_stride(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def _like(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+    """An uninitialised [B, H, L, dim] with the order of dimensions of `tensor`, so that a transposed view stays one."""
+    batch, heads, length, _ = tensor.shape
+    if tensor.stride(1) < tensor.stride(2):
+        return tensor.new_empty((batch, length, heads, dim)).transpose(1, 2)
+    return tensor.new_empty((batch, heads, length, dim))

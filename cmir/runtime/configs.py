@@ -1,0 +1,71 @@
+"""Launch configurations of the attention kernels: one table, looked up, never tuned at run time.
+
+The figures were chosen on Hopper: no spills, and the fastest of a sweep over block sizes, warps and stages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+SlotClass = Literal["few", "many"]
+"""few: slots are hoisted or tested one by one; many: a live test, which needs registers and shared memory of its own."""
+
+HEAD_DIMS = (16, 32, 64, 128)
+"""Head dimensions that the kernels take, for q/k and for v."""
+
+L2_BYTES = 24 << 20
+"""Keys and values that programs running at one time should keep to: about half the L2 cache."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows and columns of one step, warps and pipeline stages."""
+
+    m: int
+    n: int
+    num_warps: int
+    num_stages: int
+
+
+@dataclass(frozen=True)
+class Config:
+    """One mask kind's kernels. `together`: dk/dv and dq in one launch, with the warps and stages of `dkv`."""
+
+    forward: Block
+    dkv: Block
+    dq: Block
+    together: bool
+
+
+_INTERPRETED = Config(Block(32, 32, 4, 1), Block(32, 32, 4, 1), Block(32, 32, 4, 1), True)
+
+# (larger head dimension at most, bits of the element type, slots): the first row that fits, from the top.
+_TABLE: tuple[tuple[int, int, SlotClass, Config], ...] = (
+    (64, 16, "few", Config(Block(128, 128, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
+    (64, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
+    (128, 16, "few", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
+    (128, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 2), Block(128, 64, 8, 2), True)),
+    (64, 32, "many", Config(Block(64, 32, 4, 2), Block(32, 32, 4, 1), Block(32, 32, 4, 1), True)),
+    (128, 32, "many", Config(Block(32, 32, 4, 2), Block(32, 32, 4, 1), Block(32, 32, 4, 1), True)),
+)
+
+
+def attention_config(
+    head_dim: int, bits: int, slots: SlotClass, tile: tuple[int, int], interpreted: bool = False
+) -> Config:
+    """The configuration for a head dimension (the larger of q/k's and v's), element size and slot class; blocks are
+    cut to the descriptor's tile, which they divide (all are powers of two)."""
+    if interpreted:
+        found = _INTERPRETED
+    else:
+        found = next(
+            config
+            for most, size, kind, config in _TABLE
+            if head_dim <= most and bits == size and (kind == slots or bits == 32)
+        )
+    return Config(_cut(found.forward, tile), _cut(found.dkv, tile), _cut(found.dq, tile), found.together)
+
+
+def _cut(block: Block, tile: tuple[int, int]) -> Block:
+    return Block(min(block.m, tile[0]), min(block.n, tile[1]), block.num_warps, block.num_stages)
