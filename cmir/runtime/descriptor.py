@@ -19,7 +19,7 @@ TILES = (16, 32, 64, 128)
 """Tile sizes that the preprocess kernels are made for."""
 
 _ALIGNMENT = 32
-"""Of each tensor in the allocation, in int32: kernels see aligned pointers whatever the lengths, and never recompile."""
+"""Of each tensor in the allocation, in int32: pointers are aligned whatever the lengths, so kernels never recompile."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,15 +86,16 @@ class Descriptor:
 
         Waits for the preprocess kernel, the only thing here that does. Returns the descriptor.
         """
-        for mask, word in enumerate(self.status.tolist()):
-            if word:
-                fact = self.signature.facts[(word >> 32) - 1]
-                where = {"scalar": "", "row": " at row {}", "col": " at column {}", "entry": " at entry {}"}[fact.over]
-                which = f" of mask {mask}" if self.batch else ""
-                raise MetadataError(
-                    f"mask {self.signature.name!r}: the metadata{which} break the declared fact "
-                    f"`{fact.text}`{where.format(word & 0xFFFFFFFF)}"
-                )
+        status = self.status.cpu()
+        for mask in status.nonzero()[:1]:
+            word = int(status[mask])
+            fact = self.signature.facts[(word >> 32) - 1]
+            where = {"scalar": "", "row": " at row {}", "col": " at column {}", "entry": " at entry {}"}[fact.over]
+            which = f" of mask {int(mask)}" if self.batch else ""
+            raise MetadataError(
+                f"mask {self.signature.name!r}: the metadata{which} break the declared fact "
+                f"`{fact.text}`{where.format(word & 0xFFFFFFFF)}"
+            )
         return self
 
     def __repr__(self) -> str:
@@ -108,7 +109,7 @@ def build(
     module: Any,
     signature: Signature,
     rows: int,
-    cols: int,
+    cols: int | None,
     metadata: Mapping[str, Any],
     tile: tuple[int, int] = (128, 128),
     device: torch.device | str | None = None,
@@ -116,10 +117,11 @@ def build(
 ) -> Descriptor:
     """Launches the preprocess kernel of the generated `module`; no host synchronisation, CUDA-graph capturable.
 
-    `live` says for which schedules (rows, columns) the live slots of partial tiles are stored. They are those of the
+    `cols` None means as many as `rows`. `live` says for which schedules (rows, columns) the live slots of partial tiles are stored. They are those of the
     schedule's own table, or of the other table where its own axis is unbounded.
     Raises MetadataError for metadata that do not fit `signature`, CmirError for a device that cannot run the kernel.
     """
+    cols = rows if cols is None else cols
     if tile[0] not in TILES or tile[1] not in TILES:
         raise MetadataError(f"mask {signature.name!r}: expected a tile of two of {TILES}; got {tile}")
     packed = pack(signature, rows, cols, metadata, device)
@@ -130,6 +132,9 @@ def build(
             f"mask {signature.name!r}: an interval table of {max(row_slots * rows, col_slots * cols)} intervals a mask "
             f"is too large; expected rows and cols such that it has less than {2**30}"
         )
+    transposed = {(0, col_slots): "row", (row_slots, 0): "col"}.get((row_slots, col_slots))
+    if transposed and any(live):
+        live = (True, True)  # the derived schedule copies its slots from the other one
     layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live)
     with on_device(packed.device):
         buffer = torch.empty(layout.total, dtype=torch.int32, device=packed.device)
@@ -141,7 +146,6 @@ def build(
         arrived = tensors.pop("arrived")
         arrived.zero_()
         parts = tensors.pop("part_area"), tensors.pop("part_status")
-        row_live, col_live = live
         module.preprocess[(layout.programs, packed.masks)](
             *(tensors[name] for name in _OUTPUTS),
             *parts,
@@ -154,24 +158,29 @@ def build(
             COL_SLOTS=col_slots,
             TILE_M=tile[0],
             TILE_N=tile[1],
-            ROW_LIVE=row_live and row_slots > 0,
-            COL_LIVE=col_live and col_slots > 0,
+            ROW_LIVE=live[0],
+            COL_LIVE=live[1],
         )
-        if not row_slots or not col_slots:
-            source, target = ("col", "row") if not row_slots else ("row", "col")
-            tiles = tensors[f"{target}_order"].shape[1]
-            if tiles:
-                module.transpose_schedule[(tiles, packed.masks)](
-                    *(tensors[f"{source}_{field}"] for field in ("state", "count", "index", "live")),
-                    *(tensors[f"{target}_{field}"] for field in ("state", "count", "index", "live", "order")),
-                    arrived[1],
-                    tiles,
-                    tensors[f"{source}_order"].shape[1],
-                    LIVE=live[0] if target == "row" else live[1],
-                )
+        if transposed:
+            _transpose(module, tensors, transposed, arrived[1], live=any(live))
     tables = {"row_table": row_slots, "col_table": col_slots}
     fields: dict[str, Any] = {name: tensors[name] if tables.get(name, 1) else None for name in _OUTPUTS}
     return Descriptor(**fields, rows=rows, cols=cols, tile=tile, batch=packed.batch, signature=signature, module=module)
+
+
+def _transpose(module: Any, tensors: Mapping[str, torch.Tensor], to: str, arrived: torch.Tensor, live: bool) -> None:
+    """Launches the kernel that derives the schedule of axis `to` from that of the other axis."""
+    source = "col" if to == "row" else "row"
+    masks, tiles = tensors[f"{to}_order"].shape
+    if tiles:
+        module.transpose_schedule[(tiles, masks)](
+            *(tensors[f"{source}_{field}"] for field in ("state", "count", "index", "live")),
+            *(tensors[f"{to}_{field}"] for field in ("state", "count", "index", "live", "order")),
+            arrived,
+            tiles,
+            tensors[f"{source}_order"].shape[1],
+            LIVE=live,
+        )
 
 
 _OUTPUTS = (
@@ -209,7 +218,7 @@ def _layout(
         "status": (masks,),
         "part_area": (masks, programs),
         "part_status": (masks, programs),
-        "arrived": (2, masks),
+        "arrived": (2, -(-masks // _ALIGNMENT) * _ALIGNMENT),  # for each of the two kernels, a counter a mask
         "row_table": (masks, row_slots, 2, rows),
         "col_table": (masks, col_slots, 2, cols),
     }

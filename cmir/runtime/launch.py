@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import os
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import Any
 
 import torch
 
@@ -14,10 +16,9 @@ from cmir.errors import CmirError
 @functools.cache
 def interpreting() -> bool:
     """Whether triton was imported with TRITON_INTERPRET=1, so that kernels run on the CPU, as NumPy."""
-    import triton.language as tl
-    from triton.runtime.jit import JITFunction
-
-    return not isinstance(tl.cdiv, JITFunction)
+    # Asked of triton's own functions, which are what the environment said when triton was imported.
+    triton: Any = import_module("triton")
+    return not isinstance(triton.language.cdiv, triton.JITFunction)
 
 
 def require_backend(device: torch.device) -> None:

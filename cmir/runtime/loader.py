@@ -17,10 +17,9 @@ import sys
 import tempfile
 import threading
 from importlib.machinery import SourceFileLoader
+from importlib.metadata import version
 from pathlib import Path
 from types import CodeType, ModuleType
-
-import triton
 
 import cmir
 
@@ -30,7 +29,7 @@ _lock = threading.Lock()
 
 def load(source: str) -> ModuleType:
     """The module that `source` is; the same text gives the same module within a process."""
-    key = hashlib.sha256("\0".join((cmir.__version__, triton.__version__, source)).encode()).hexdigest()[:32]
+    key = hashlib.sha256("\0".join((cmir.__version__, version("triton"), source)).encode()).hexdigest()[:32]
     with _lock:
         if key not in _modules:
             _modules[key] = _import(f"cmir_generated_{key}", _stored(f"{key}.py", source), source)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -131,7 +131,7 @@ def _device(signature: Signature, values: list[torch.Tensor | int], device: torc
     wanted = None if device is None else torch.device(device)
     found: torch.device | None = None
     source = "device="
-    if wanted is not None and wanted.index is not None:
+    if wanted is not None and (wanted.type == "cpu" or cast("int | None", wanted.index) is not None):
         found = wanted
     for parameter, value in zip(signature.parameters, values, strict=True):
         if isinstance(value, int):
@@ -202,7 +202,7 @@ def _product(sizes: tuple[int, ...]) -> int:
 def _error(signature: Signature, name: str, expected: str, value: Any) -> MetadataError:
     hint = ""
     if isinstance(value, torch.Tensor):
-        given = f"a {str(value.dtype).removeprefix('torch.')} tensor {list(value.shape)} on {value.device}"
+        given = f"{str(value.dtype).removeprefix('torch.')} tensor {list(value.shape)} on {value.device}"
     elif type(value) is int:
         given = str(value)
     else:

@@ -22,6 +22,9 @@ STEP: tl.constexpr = tl.constexpr(16)
 BLOCK: tl.constexpr = tl.constexpr(128)
 """Vector length where the vector does not depend on the tile size: a multiple of 16."""
 
+RANKED: tl.constexpr = tl.constexpr(32)
+"""Tiles ranked at once, each against BLOCK others: what keeps the comparison in registers."""
+
 
 @triton.jit
 def scalar_value(value, stride, POINTER: tl.constexpr, z):
@@ -209,10 +212,10 @@ def list_tiles(
 @triton.jit
 def order_tiles(count, order, tiles):
     """Stores the tiles of one axis by listed tiles, most first, ties by index: each tile's place is its rank."""
-    for base in range(0, tiles, BLOCK):
-        tile = base + tl.arange(0, BLOCK)
+    for base in range(0, tiles, RANKED):
+        tile = base + tl.arange(0, RANKED)
         work = listed(count, tile, tiles)[:, None]
-        rank = tl.zeros([BLOCK], tl.int32)
+        rank = tl.zeros([RANKED], tl.int32)
         for other_base in range(0, tiles, BLOCK):
             other = other_base + tl.arange(0, BLOCK)
             other_work = listed(count, other, tiles)[None, :]

@@ -1,0 +1,96 @@
+# pyright: basic
+"""Compiles Triton kernels for a Hopper GPU on a machine without one: a stub driver, `warmup`, and Triton's ptxas.
+
+Triton decides at its import whether it interprets, and the other tests interpret: so scripts that use this run in a
+process of their own, through `run`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def run(script: str, folder: Path, timeout: float = 300) -> str:
+    """Runs a Python script, which may import this module and those of `folder`, with Triton compiling; its output."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), str(Path(__file__).parent), str(folder)])
+    result = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=timeout
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def install() -> None:
+    """Makes Triton compile for sm_90a whatever this machine has."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.backends.driver import DriverBase
+
+    class StubDriver(DriverBase):
+        def __init__(self):
+            pass
+
+        @classmethod
+        def is_active(cls):
+            return True
+
+        def map_python_to_cpp_type(self, ty):
+            return ty
+
+        def get_current_target(self):
+            return GPUTarget("cuda", 90, 32)
+
+        def get_active_torch_device(self):
+            import torch
+
+            return torch.device("cpu")
+
+        def get_current_device(self):
+            return 0
+
+        def get_current_stream(self, idx=0):
+            return 0
+
+        def get_benchmarker(self):
+            raise NotImplementedError
+
+        def get_device_interface(self):
+            raise NotImplementedError
+
+        def get_empty_cache_for_benchmark(self):
+            raise NotImplementedError
+
+        def clear_cache(self, cache):
+            pass
+
+    triton.runtime.driver.set_active(StubDriver())
+
+
+def compile_kernel(kernel, *arguments, **options):
+    """The compiled kernel; a torch dtype among the arguments stands for a pointer to it."""
+    return kernel.warmup(*arguments, grid=(1,), **options)
+
+
+def registers_and_spills(compiled) -> tuple[int, int]:
+    """(registers a thread, bytes of spill stores) as ptxas reports them."""
+    import triton
+
+    with tempfile.TemporaryDirectory() as directory:
+        ptx = Path(directory, "kernel.ptx")
+        ptx.write_text(compiled.asm["ptx"])
+        result = subprocess.run(
+            [triton.knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", str(ptx), "-o", os.devnull],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    log = result.stdout + result.stderr
+    registers = [int(number) for number in re.findall(r"Used (\d+) registers", log)]
+    spills = [int(number) for number in re.findall(r"(\d+) bytes spill stores", log)]
+    return max(registers), max(spills)

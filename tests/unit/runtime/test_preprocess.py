@@ -1,0 +1,359 @@
+# pyright: basic
+"""The preprocess kernels against a brute-force NumPy reference, on tables that a test hook copies from metadata."""
+
+from pathlib import Path
+
+import numpy as np
+import offline
+import pytest
+import torch
+
+import cmir.lowering.skeletons as skeletons
+from cmir.errors import MetadataError
+from cmir.lowering.hooks import fill
+from cmir.runtime.descriptor import Descriptor, build
+from cmir.runtime.loader import load
+from cmir.signature import Fact, Parameter, Signature
+
+SKELETON = Path(skeletons.__path__[0], "preprocess.py").read_text()
+
+META = ("meta_row", "meta_row_stride", "meta_row_len", "meta_col", "meta_col_stride", "meta_col_len")
+
+STORE = """
+# hook: store_{axis}_slots
+@triton.jit
+def store_{axis}_slots(table, i, mask, z, rows, cols, META):
+    for k in tl.static_range({slots}):
+        lo = table_value(meta_{axis}, meta_{axis}_stride, (2 * k) * {axis}s + i, z)
+        hi = table_value(meta_{axis}, meta_{axis}_stride, (2 * k + 1) * {axis}s + i, z)
+        tl.store(table + (2 * k) * {axis}s + i, lo, mask=mask)
+        tl.store(table + (2 * k + 1) * {axis}s + i, hi, mask=mask)
+"""
+
+
+def table_mask(row_slots: int | None, col_slots: int | None):
+    """A module and signature whose tables are its metadata: free tables `row` [K * 2 * M] and `col` [K * 2 * N]."""
+    hooks = {
+        f"store_{axis}_slots": STORE.format(axis=axis, slots=slots)
+        for axis, slots in (("row", row_slots), ("col", col_slots))
+        if slots
+    }
+    parameters = (Parameter("row", "free"), Parameter("col", "free"))
+    return load(fill(SKELETON, hooks, META)), Signature("table", parameters, row_slots, col_slots)
+
+
+def random_visible(rng: np.random.Generator, rows: int, cols: int, slots: int, structured: bool) -> np.ndarray:
+    """Bool [rows, cols] with at most `slots` runs a row; structured ones change slowly, so that full tiles occur."""
+    visible = np.zeros((rows, cols), bool)
+    edges = np.zeros(0, int)
+    for i in range(rows):
+        if not structured or i % 37 == 0:
+            edges = np.sort(rng.integers(0, cols + 1, 2 * int(rng.integers(0, slots + 1))))
+        for lo, hi in edges.reshape(-1, 2):
+            visible[i, lo:hi] = True
+    return visible
+
+
+def runs(visible: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Int32 [K, 2, lines] of the runs of each line, in shuffled slots; absent slots are empty somewhere."""
+    found = []
+    for line in visible:
+        steps = np.flatnonzero(np.diff(np.concatenate(([0], line.astype(int), [0]))))
+        found.append(steps.reshape(-1, 2))
+    slots = max([1, *(len(line) for line in found)])
+    table = np.zeros((slots, 2, len(visible)), np.int32)
+    for n, line in enumerate(found):
+        table[:, :, n] = rng.integers(0, visible.shape[1] + 1)
+        table[rng.permutation(slots)[: len(line)], :, n] = line
+    return table
+
+
+def check_schedule(descriptor: Descriptor, axis: str, z: int, states: np.ndarray, slots: np.ndarray | None) -> None:
+    """One axis of mask z against `states` [tiles, others]; `slots` bool [K, tiles, others]: touched by that slot."""
+    count = getattr(descriptor, f"{axis}_count")[z].numpy()
+    index = getattr(descriptor, f"{axis}_index")[z].numpy()
+    words = getattr(descriptor, f"{axis}_state")[z].numpy()
+    tiles, others = states.shape
+    packed = np.zeros((tiles, -(-others // 16)), np.int64)
+    for other in range(others):
+        packed[:, other // 16] |= states[:, other].astype(np.int64) << (2 * (other % 16))
+    np.testing.assert_array_equal(words, packed.astype(np.uint32).view(np.int32))
+    np.testing.assert_array_equal(count, np.stack([(states == 1).sum(1), (states == 2).sum(1)], axis=1))
+    for tile in range(tiles):
+        n_partial, n_full = count[tile]
+        partial = index[tile, :n_partial]
+        np.testing.assert_array_equal(partial, np.flatnonzero(states[tile] == 1))
+        np.testing.assert_array_equal(np.sort(index[tile, others - n_full :]), np.flatnonzero(states[tile] == 2))
+        if slots is not None:
+            live = getattr(descriptor, f"{axis}_live")[z, tile, :n_partial].numpy()
+            touched = slots[:, tile, partial]
+            np.testing.assert_array_equal(live & 0xFFFF, touched.argmax(0))
+            np.testing.assert_array_equal(live >> 16, len(touched) - touched[::-1].argmax(0))
+    work = count.sum(1)
+    np.testing.assert_array_equal(
+        getattr(descriptor, f"{axis}_order")[z].numpy(), sorted(range(tiles), key=lambda tile: (-work[tile], tile))
+    )
+
+
+def touched_tiles(table: np.ndarray, length: int, tile: int, others_tile: int) -> np.ndarray:
+    """Bool [K, tiles, others]: the tiles that each slot of a table [K, 2, lines] touches."""
+    slots, _, lines = table.shape
+    touched = np.zeros((slots, -(-lines // tile), -(-length // others_tile)), bool)
+    for k in range(slots):
+        for n in range(lines):
+            lo, hi = table[k, :, n]
+            if lo < hi:
+                touched[k, n // tile, lo // others_tile : (hi - 1) // others_tile + 1] = True
+    return touched
+
+
+def tile_states(visible: np.ndarray, tile: tuple[int, int]) -> np.ndarray:
+    rows, cols = visible.shape
+    states = np.zeros((-(-rows // tile[0]), -(-cols // tile[1])), np.int32)
+    for m, n in np.ndindex(*states.shape):
+        part = visible[m * tile[0] : (m + 1) * tile[0], n * tile[1] : (n + 1) * tile[1]]
+        states[m, n] = 2 if part.all() and part.shape[1] == tile[1] else 1 if part.any() else 0
+    return states
+
+
+def check(
+    visible: list[np.ndarray], tile: tuple[int, int], bounded: tuple[bool, bool], rng: np.random.Generator
+) -> None:
+    """Builds the descriptor of these masks (a batch if more than one) and checks all of it."""
+    rows, cols = visible[0].shape
+    tables = [runs(np.concatenate(masks), rng) for masks in (visible, [mask.T for mask in visible])]
+    # One table over all masks gives them one slot count: cut it back into masks.
+    per_mask = [
+        np.stack(np.split(table, len(visible), axis=2)) for table in tables
+    ]  # each [Z, K, 2, lines]
+    slots = [table.shape[1] if axis else None for table, axis in zip(per_mask, bounded, strict=True)]
+    module, signature = table_mask(slots[0], slots[1])
+    metadata = {}
+    for name, table in zip(("row", "col"), per_mask, strict=True):
+        flat = torch.from_numpy(table.reshape(len(visible), -1))
+        flat = flat if flat.shape[1] else flat.new_zeros(len(visible), 1)
+        metadata[name] = flat if len(visible) > 1 else flat[0].to(torch.int64)
+    descriptor = build(module, signature, rows, cols, metadata, tile=tile, live=(True, True)).check()
+    for z, mask in enumerate(visible):
+        states = tile_states(mask, tile)
+        touched = [
+            touched_tiles(per_mask[0][z], cols, tile[0], tile[1]) if bounded[0] else None,
+            touched_tiles(per_mask[1][z], rows, tile[1], tile[0]) if bounded[1] else None,
+        ]
+        if touched[0] is None:
+            touched[0] = touched[1].transpose(0, 2, 1)
+        if touched[1] is None:
+            touched[1] = touched[0].transpose(0, 2, 1)
+        check_schedule(descriptor, "row", z, states, touched[0])
+        check_schedule(descriptor, "col", z, states.T, touched[1])
+        assert descriptor.area[z] == mask.sum()
+        for name, table, given in zip(("row_table", "col_table"), per_mask, bounded, strict=True):
+            stored = getattr(descriptor, name)
+            assert (stored is not None) == given
+            if given:
+                np.testing.assert_array_equal(stored[z].numpy(), table[z])
+
+
+@pytest.mark.parametrize("bounded", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("rows", "cols", "tile"),
+    [
+        (99, 100, (16, 16)),
+        (70, 333, (16, 32)),
+        (333, 70, (32, 16)),
+        (130, 5, (128, 128)),
+        (5, 130, (128, 64)),
+        (1, 1, (16, 16)),
+        (300, 290, (128, 16)),
+        (64, 1000, (64, 16)),
+    ],
+)
+def test_random_tables(bounded: tuple[bool, bool], rows: int, cols: int, tile: tuple[int, int]) -> None:
+    rng = np.random.default_rng(rows * 1000 + cols)
+    check([random_visible(rng, rows, cols, 3, structured=True)], tile, bounded, rng)
+    if rows * cols < 10_000:  # columns of an unstructured mask have many slots, which the interpreter is slow at
+        check([random_visible(rng, rows, cols, 2, structured=False)], tile, bounded, rng)
+
+
+@pytest.mark.parametrize("bounded", [(True, True), (True, False), (False, True)])
+def test_a_batch_of_masks(bounded: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(7)
+    masks = [random_visible(rng, 90, 120, slots, structured=True) for slots in (1, 4, 0)]
+    check(masks, (16, 32), bounded, rng)
+
+
+def test_many_slots() -> None:
+    rng = np.random.default_rng(8)
+    visible = np.zeros((40, 520), bool)
+    visible[:, ::8] = True  # 65 runs a row
+    visible[3] = False
+    for bounded in ((True, True), (True, False)):
+        check([visible], (32, 64), bounded, rng)
+
+
+def test_more_tiles_than_a_vector_holds() -> None:
+    rng = np.random.default_rng(9)
+    visible = np.tril(np.ones((2100, 40), bool))
+    visible[1000:1100] = False
+    for bounded in ((True, True), (True, False), (False, True)):
+        check([visible], (16, 16), bounded, rng)
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_empty_and_full(value: bool) -> None:
+    rng = np.random.default_rng(10)
+    check([np.full((70, 64), value)], (32, 32), (True, True), rng)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(0, 0), (0, 50), (50, 0)])
+@pytest.mark.parametrize("slots", [(1, 1), (1, None), (None, 1)])
+def test_no_rows_or_no_columns(rows: int, cols: int, slots: tuple[int | None, int | None]) -> None:
+    module = load(fill(SKELETON, {}, []))
+    descriptor = build(module, Signature("causal", (), *slots), rows, cols, {}, tile=(16, 16), live=(True, True)).check()
+    assert descriptor.area.tolist() == [0]
+    assert not descriptor.row_count.any()
+    assert not descriptor.col_count.any()
+
+
+def test_the_skeleton_alone_is_causal() -> None:
+    module = load(fill(SKELETON, {}, []))
+    descriptor = build(module, Signature("causal", (), 1, 1), 100, None, {}, tile=(32, 16)).check()
+    visible = np.tril(np.ones((100, 100), bool))
+    check_schedule(descriptor, "row", 0, tile_states(visible, (32, 16)), None)
+    check_schedule(descriptor, "col", 0, tile_states(visible, (32, 16)).T, None)
+    assert repr(descriptor).startswith("Descriptor('causal', rows=100, cols=100, tile=(32, 16), batch=()")
+    assert descriptor.nbytes > 0
+
+
+FACTS = (
+    Fact("0 <= length", "scalar"),
+    Fact("start[i] <= i", "row"),
+    Fact("stop[j] <= j", "col"),
+    Fact("extra[e] <= e", "entry"),
+)
+FACT_META = (
+    *("meta_length", "meta_length_stride", "meta_length_ptr: tl.constexpr", "meta_start", "meta_start_stride"),
+    *("meta_stop", "meta_stop_stride", "meta_extra", "meta_extra_stride", "meta_extra_len"),
+)
+FACT_HOOKS = {
+    "scalar_facts": """
+@triton.jit
+def scalar_facts(z, rows, cols, META):
+    return tl.where(scalar_value(meta_length, meta_length_stride, meta_length_ptr, z) < 0, 1, 0)
+"""
+}
+for number, (axis, index, name) in enumerate((("row", "i", "start"), ("col", "j", "stop"), ("entry", "e", "extra")), 2):
+    FACT_HOOKS[f"{axis}_facts"] = f"""
+@triton.jit
+def {axis}_facts({index}, z, rows, cols, META):
+    return tl.where(table_value(meta_{name}, meta_{name}_stride, {index}, z) > {index}, {number}, 0)
+"""
+FACT_SIGNATURE = Signature(
+    "facts",
+    (Parameter("length", "scalar"), Parameter("start", "row"), Parameter("stop", "col"), Parameter("extra", "free")),
+    1,
+    1,
+    FACTS,
+)
+
+
+def fact_metadata(batch: int) -> dict[str, torch.Tensor]:
+    return {
+        "length": torch.zeros(batch, dtype=torch.int64),
+        "start": torch.zeros(batch, 50, dtype=torch.int32),
+        "stop": torch.zeros(batch, 70, dtype=torch.int64),
+        "extra": torch.zeros(batch, 999, dtype=torch.int32),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "value", "message"),
+    [
+        ("length", (1,), -1, "the metadata of mask 1 break the declared fact `0 <= length`$"),
+        ("length", (1,), -(2**40), "the metadata of mask 1 break the declared fact `0 <= length`$"),
+        ("start", (0, 49), 50, r"the metadata of mask 0 break the declared fact `start\[i\] <= i` at row 49$"),
+        ("stop", (2, 17), 2**33, r"the metadata of mask 2 break the declared fact `stop\[j\] <= j` at column 17$"),
+        ("extra", (1, 998), 5000, r"the metadata of mask 1 break the declared fact `extra\[e\] <= e` at entry 998$"),
+    ],
+)
+@pytest.mark.parametrize("slots", [(1, 1), (None, 1), (1, None)])
+def test_broken_facts(name: str, where: tuple[int, ...], value: int, message: str, slots) -> None:
+    module = load(fill(SKELETON, FACT_HOOKS, FACT_META))
+    signature = Signature("facts", FACT_SIGNATURE.parameters, *slots, FACTS)
+    metadata = fact_metadata(3)
+    assert build(module, signature, 50, 70, metadata, tile=(16, 16)).check().status.tolist() == [0, 0, 0]
+    metadata[name][where] = value
+    with pytest.raises(MetadataError, match=message):
+        build(module, signature, 50, 70, metadata, tile=(16, 16)).check()
+
+
+def test_the_first_break_of_the_lowest_fact_wins() -> None:
+    module = load(fill(SKELETON, FACT_HOOKS, FACT_META))
+    metadata = fact_metadata(1)
+    metadata["extra"][0, 0] = 1
+    metadata["stop"][0, 20:] = 100
+    assert build(module, FACT_SIGNATURE, 50, 70, metadata, tile=(16, 16)).status.tolist() == [3 << 32 | 20]
+    metadata["length"][0] = -1
+    assert build(module, FACT_SIGNATURE, 50, 70, metadata, tile=(16, 16)).status.tolist() == [1 << 32 | 0xFFFFFFFF]
+
+
+def test_scalars_as_ints_and_facts_without_rows() -> None:
+    module = load(fill(SKELETON, FACT_HOOKS, FACT_META))
+    metadata = {
+        "length": -5,
+        "start": torch.zeros(0, dtype=torch.int32),
+        "stop": torch.zeros(0, dtype=torch.int32),
+        "extra": torch.zeros(3, dtype=torch.int32),
+    }
+    with pytest.raises(MetadataError, match=r"mask 'facts': the metadata break the declared fact `0 <= length`$"):
+        build(module, FACT_SIGNATURE, 0, 0, metadata).check()
+    metadata["length"], metadata["extra"][2] = 5, 3
+    with pytest.raises(MetadataError, match="at entry 2$"):
+        build(module, FACT_SIGNATURE, 0, 0, metadata).check()
+
+
+def test_a_tile_size_that_the_kernels_are_not_made_for() -> None:
+    module = load(fill(SKELETON, {}, []))
+    with pytest.raises(MetadataError, match=r"expected a tile of two of \(16, 32, 64, 128\); got \(8, 128\)"):
+        build(module, Signature("causal", (), 1, 1), 10, 10, {}, tile=(8, 128))
+
+
+def test_filling_hooks() -> None:
+    with pytest.raises(ValueError, match="no hook wrong in this skeleton; it has store_row_slots"):
+        fill(SKELETON, {"wrong": ""}, [])
+    filled = fill(SKELETON, {}, ["meta_a", "meta_a_ptr: tl.constexpr"])
+    assert '["rows", "cols", "entries", "meta_a", "meta_a_ptr"]' in filled
+    assert "    entries,\n    meta_a,\n    meta_a_ptr: tl.constexpr,\n" in filled
+    assert "row_facts(i, z, rows, cols, meta_a, meta_a_ptr)" in filled
+    assert "def row_facts(i, z, rows, cols, meta_a, meta_a_ptr: tl.constexpr):" in filled
+    assert "META" not in fill(SKELETON, {}, []).split('"""', 2)[2]
+
+
+COMPILE = """
+import time
+import torch
+from offline import compile_kernel, install, registers_and_spills
+install()
+import test_preprocess as tests
+
+for slots, tile in ((1, (128, 128)), (4, (16, 64)), (65, (128, 128))):
+    module, signature = tests.table_mask(slots, slots)
+    start = time.perf_counter()
+    pointers = [torch.int32] * 12 + [torch.int64] * 4 + [torch.int32]
+    meta = (torch.int64, 5, 6, torch.int32, 7, 8)
+    kernel = compile_kernel(
+        module.preprocess, *pointers, 1000, 2000, 0, *meta, ROW_SLOTS=slots, COL_SLOTS=slots,
+        TILE_M=tile[0], TILE_N=tile[1], ROW_LIVE=slots > 4, COL_LIVE=slots > 4,
+    )
+    print(slots, tile, round(time.perf_counter() - start, 1), *registers_and_spills(kernel))
+    assert ".f32" not in kernel.asm["ptx"] and "atom.global.gpu.acq_rel" in kernel.asm["ptx"]
+for live in (False, True):
+    kernel = compile_kernel(module.transpose_schedule, *[torch.int32] * 10, 10, 20, LIVE=live)
+    print(live, *registers_and_spills(kernel))
+"""
+
+
+def test_compiles_for_hopper_without_spills() -> None:
+    lines = offline.run(COMPILE, Path(__file__).parent).splitlines()
+    assert len(lines) == 5
+    assert all(line.split()[-1] == "0" for line in lines), lines
