@@ -124,8 +124,12 @@ def print_range(printer: Printer, lo: ExprAttr, hi: ExprAttr, close: str = ")") 
 
 
 def check_names(op: Operation, e: Expr, *bound: str, index: bool = True) -> None:
+    """`check_expr` against the spec that an op stands in."""
+    check_expr(spec_of(op), e, *bound, index=index)
+
+
+def check_expr(spec: SpecOp, e: Expr, *bound: str, index: bool = True) -> None:
     """Every name in `e` is declared (or bound), is used as what it is, and tables are indexed along their own axis."""
-    spec = spec_of(op)
     known = {p.name: p for p in spec.parameters} | {t: Parameter(t, "free") for t in spec.constant_tables()}
     indices = {"i", "j"} if index else set[str]()
     for term in walk(e):

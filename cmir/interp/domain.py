@@ -81,16 +81,17 @@ class NumpyDomain:
         return table.values[self.np.clip(index - table.base, 0, size - 1)]
 
     def quantify(self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]) -> Value:
-        """Try every value of the bound name along a new leading axis, so that broadcasting lines the rest up."""
+        """`exists`: one value of the bound name after another. `first`: all of them along a new leading axis."""
         np = self.np
-        ndim = max([np.ndim(v) for v in env.values() if not isinstance(v, TableValue)] + [np.ndim(lo), np.ndim(hi)])
-        last = hi if op == "exists" else hi - 1
-        start, stop = int(np.min(lo, initial=2**31)), int(np.max(last, initial=-(2**31))) + 1
-        if stop <= start:
-            return np.zeros_like(lo + hi, dtype=bool) if op == "exists" else hi + np.zeros_like(lo)
-        k = np.arange(start, stop, dtype=np.int64).reshape(-1, *[1] * ndim)
-        holds = np.logical_and((lo <= k) & (k <= last), body(k))
+        start, stop = int(np.min(lo, initial=2**31)), int(np.max(hi, initial=-(2**31))) + (op == "exists")
         if op == "exists":
-            return holds.any(axis=0)
-        found = np.where(holds, k, np.iinfo(np.int64).max).min(axis=0)
-        return np.where(holds.any(axis=0), found, hi)
+            found = np.zeros_like(lo + hi, dtype=bool)
+            for k in range(start, stop):
+                found = found | ((lo <= k) & (k <= hi) & body(np.int64(k)))
+            return found
+        if stop <= start:
+            return hi + np.zeros_like(lo)
+        ndim = max([np.ndim(v) for v in env.values() if not isinstance(v, TableValue)] + [np.ndim(lo), np.ndim(hi)])
+        k = np.arange(start, stop, dtype=np.int64).reshape(-1, *[1] * ndim)
+        holds = (lo <= k) & (k < hi) & body(k)
+        return np.where(holds.any(axis=0), np.where(holds, k, np.iinfo(np.int64).max).min(axis=0), hi)

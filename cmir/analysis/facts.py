@@ -1,0 +1,149 @@
+"""The facts of a spec, statics folded: what may be assumed of the metadata at compile time and is checked at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from cmir.analysis.linear import linear, simplify
+from cmir.analysis.rules import constant_tables, fold_statics
+from cmir.dialects.expr import COLS, ROWS, ZERO, Expr, add, and_, const, le, lookup, show, substitute, var
+from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp
+from cmir.interp.domain import NumpyDomain, TableValue, Value
+from cmir.interp.evaluate import evaluate
+
+if TYPE_CHECKING:
+    from cmir.analysis.sampling import Draw
+
+
+@dataclass(frozen=True)
+class Fact:
+    """`condition` holds (for every `over[0]` in the half-open range `over[1:]`)."""
+
+    condition: Expr
+    over: tuple[str, Expr, Expr] | None
+    text: str
+    kind: Literal["scalar", "row", "col", "entry"]
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """Entries of `table` never fall from `lo` up to `hi` (exclusive)."""
+
+    table: str
+    lo: Expr
+    hi: Expr
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a spec declares. `facts` holds every assumption, the monotone tables among them as neighbour comparisons."""
+
+    name: str
+    parameters: tuple[Parameter, ...]  # statics left out
+    facts: tuple[Fact, ...]
+    monotone: tuple[Monotone, ...]
+    constants: Mapping[str, tuple[int, tuple[int, ...]]]
+
+    def kind(self, name: str) -> str:
+        return next(p.kind for p in self.parameters if p.name == name)
+
+    def length(self, table: str) -> Expr | None:
+        """The length of a table, where the spec knows it."""
+        return {"row": ROWS, "col": COLS}.get(self.kind(table))
+
+    @cached_property
+    def samples(self) -> tuple[Draw, ...]:
+        """Metadata that satisfy the facts: the cheap way to refute a claim. Fixed seed, so that compiling is deterministic."""
+        from cmir.analysis.sampling import sample
+
+        return sample(self)
+
+
+def facts_of(spec: SpecOp) -> Facts:
+    facts: list[Fact] = []
+    monotone: list[Monotone] = []
+    parameters = tuple(p for p in spec.parameters if p.kind != "static")
+    kinds = {p.name: p.kind for p in parameters}
+    for op in spec.facts:
+        if isinstance(op, AssumeOp):
+            condition = fold_statics(op.condition.data, spec, op)
+            over = op.over
+            if over is not None:
+                over = (over[0], *(simplify(fold_statics(e, spec, op)) for e in over[1:]))
+            # Conjuncts are facts of their own: a status word then names the one that broke.
+            for part in condition.args if condition.op == "and" else (condition,):
+                facts.append(Fact(part, over, _text(part, over), _kind(over)))
+        else:
+            table = op.table.data
+            length = {"row": ROWS, "col": COLS}.get(kinds[table], var(f"{table}_length"))
+            lo, hi = op.over or (ZERO, length)
+            m = Monotone(table, *(simplify(fold_statics(e, spec, op)) for e in (lo, hi)))
+            monotone.append(m)
+            index = {"row": "i", "col": "j"}.get(kinds[table], "entry")
+            here = var(index)
+            over = (index, m.lo, simplify(add(m.hi, const(-1))))
+            text = f"{table} nondecreasing" + ("" if op.over is None else f" over [{show(m.lo)}, {show(m.hi)})")
+            facts.append(Fact(le(lookup(table, here), lookup(table, add(here, const(1)))), over, text, _kind(over)))
+    return Facts(spec.sym_name.data, parameters, tuple(facts), tuple(monotone), constant_tables(spec))
+
+
+def _kind(over: tuple[str, Expr, Expr] | None) -> Literal["scalar", "row", "col", "entry"]:
+    return "scalar" if over is None else {"i": "row", "j": "col"}.get(over[0], "entry")  # pyright: ignore[reportReturnType]
+
+
+def _text(condition: Expr, over: tuple[str, Expr, Expr] | None) -> str:
+    if over is None or over[1:] in ((ZERO, ROWS), (ZERO, COLS)):
+        return show(condition)
+    return f"{show(condition)} for {over[0]} in [{show(over[1])}, {show(over[2])})"
+
+
+def first_violation(facts: Facts, env: Mapping[str, Value]) -> tuple[Fact, int | None] | None:
+    """The first fact that the metadata break, with the row, column or entry where they do; None if all hold.
+
+    `env` maps `rows`, `cols` and every scalar to an integer and every table to a `TableValue`.
+    """
+    import numpy as np
+
+    domain = NumpyDomain()
+    full = {**env, **{f"{p.name}_length": len(env[p.name].values) for p in facts.parameters if p.kind == "free"}}
+    for fact in facts.facts:
+        if fact.over is None:
+            if not np.all(evaluate(fact.condition, full, domain)):
+                return fact, None
+            continue
+        name, lo, hi = fact.over
+        index = np.arange(int(evaluate(lo, full, domain)), int(evaluate(hi, full, domain)), dtype=np.int64)
+        index = index[index >= 0]
+        holds = np.broadcast_to(evaluate(fact.condition, {**full, name: index}, domain), index.shape)
+        if not holds.all():
+            return fact, int(index[int(np.argmin(holds))])
+    return None
+
+
+def conjuncts(e: Expr) -> tuple[Expr, ...]:
+    return e.args if e.op == "and" else (e,)
+
+
+def at(fact: Fact, index: Expr) -> Expr:
+    """The fact's condition at one index."""
+    assert fact.over is not None
+    return substitute(fact.condition, {var(fact.over[0]): index})
+
+
+def in_range(index: Expr, lo: Expr, hi: Expr) -> Expr:
+    return and_(le(lo, index), le(add(index, const(1)), hi))
+
+
+def table_value(entries: Value, base: int = 0) -> TableValue:
+    import numpy as np
+
+    return TableValue(np.asarray(entries, dtype=np.int64), base)
+
+
+def covers(m: Monotone, lo: Expr, hi: Expr) -> bool:
+    """Whether the range of a monotone table contains `[lo, hi)` by linear form alone."""
+    low, high = linear(lo) - linear(m.lo), linear(m.hi) - linear(hi)
+    return low.is_constant and high.is_constant and low.constant >= 0 and high.constant >= 0

@@ -1,0 +1,54 @@
+"""Which way does an expression move as an index grows?
+
+    direction(start[i] + 2 * i, "i")  ->  "up"      where start is declared nondecreasing
+    direction(i mod 4, "i")           ->  None      unknown
+
+It is what makes binary search and transposition sound: a monotone condition on a range is a prefix or a suffix of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from cmir.analysis.facts import Facts, covers
+from cmir.dialects.expr import Expr, depends
+
+Direction = Literal["constant", "up", "down"]
+_FLIP: dict[Direction, Direction] = {"constant": "constant", "up": "down", "down": "up"}
+
+
+def direction(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Direction | None:
+    """How `e` moves while `index` grows through `[lo, hi)`, weakly; None: unknown."""
+    if not depends(e, index):
+        return "constant"
+    again = lambda x: direction(x, index, facts, lo, hi)  # noqa: E731
+    match e.op:
+        case "var":
+            return "up"
+        case "add" | "min" | "max":
+            return _join(map(again, e.args))
+        case "sub":
+            return _join([again(e.args[0]), _flip(again(e.args[1]))])
+        case "neg":
+            return _flip(again(e.args[0]))
+        case "mul" if any(a.op == "const" for a in e.args):
+            k, x = e.args if e.args[0].op == "const" else e.args[::-1]
+            return again(x) if k.value >= 0 else _flip(again(x))
+        case "floordiv":
+            return again(e.args[0])
+        case "select" if not depends(e.args[0], index):
+            return _join(map(again, e.args[1:]))
+        case "lookup" if e.args[0].op == "var" and any(m.table == e.name and covers(m, lo, hi) for m in facts.monotone):
+            return "up"
+        case _:
+            return None
+
+
+def _flip(d: Direction | None) -> Direction | None:
+    return None if d is None else _FLIP[d]
+
+
+def _join(parts: Iterable[Direction | None]) -> Direction | None:
+    moving = {d for d in parts if d != "constant"}
+    return "constant" if not moving else moving.pop() if len(moving) == 1 else None

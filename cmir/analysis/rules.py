@@ -1,0 +1,209 @@
+"""Read a surface rule (SSA) as one expression over `i`, `j` and the metadata.
+
+    %s = maskspec.lookup %start[%i]
+    %p = arith.cmpi sle, %s, %j : index      ->      start[i] <= j
+    maskspec.visible %p
+
+Statics become their values; a look-up in a constant table becomes its value where the index is known, and a chain of selects where
+it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.ir import Block, Operation, SSAValue
+
+from cmir.analysis.linear import simplify
+from cmir.dialects.expr import (
+    Expr,
+    and_,
+    boolean,
+    const,
+    eq,
+    free_names,
+    lookup,
+    lt,
+    make,
+    map_bottom_up,
+    not_,
+    or_,
+    select,
+    substitute,
+    var,
+)
+from cmir.dialects.maskspec import ConstantsOp, ExistsOp, LookupOp, RegionOp, SpecOp, spec_of
+from cmir.dialects.rule_ops import LENGTH_OF, OPERATOR_OF, PREDICATE, refusal
+from cmir.errors import SpecError
+
+MAX_SELECTS = 64  # entries of a constant table whose index is not known at compile time
+
+
+def statics_of(spec: SpecOp) -> dict[Expr, Expr]:
+    """The substitution of each static by its value."""
+    return {var(p.name): const(p.value) for p in spec.parameters if p.value is not None}
+
+
+def constant_tables(spec: SpecOp) -> dict[str, tuple[int, tuple[int, ...]]]:
+    """For each constant table its first index and its entries."""
+    statics = statics_of(spec)
+    return {name: _entries(op, statics) for name, op in spec.constant_tables().items()}
+
+
+def _entries(op: ConstantsOp, statics: Mapping[Expr, Expr]) -> tuple[int, tuple[int, ...]]:
+    if op.values is not None:
+        return 0, tuple(v.data for v in op.values)
+    assert op.bound is not None and op.lo is not None and op.hi is not None and op.entry is not None
+    lo, hi = (number(substitute(e.data, statics), op, "an end of the range") for e in (op.lo, op.hi))
+    if hi <= lo:
+        raise SpecError(f"constant table @{op.sym_name.data} is empty: [{lo}, {hi})", op)
+    if hi - lo > 1 << 16:
+        raise SpecError(f"constant table @{op.sym_name.data} has {hi - lo} entries; at most {1 << 16}", op)
+    bound = var(op.bound.data)
+    entries = [number(substitute(op.entry.data, {**statics, bound: const(d)}), op, f"entry {d}") for d in range(lo, hi)]
+    return lo, tuple(entries)
+
+
+def number(e: Expr, op: Operation, what: str) -> int:
+    """The value of a static expression."""
+    value = simplify(e)
+    if value.op != "const":
+        raise SpecError(f"{what} is not a number known at compile time: {value}", op)
+    return value.value
+
+
+def fold_constants(e: Expr, tables: Mapping[str, tuple[int, tuple[int, ...]]], op: Operation) -> Expr:
+    """Replace look-ups in constant tables (the nearest entry where the index lies outside)."""
+
+    def fold(term: Expr) -> Expr:
+        if term.op != "lookup" or term.name not in tables:
+            return term
+        base, entries = tables[term.name]
+        index = simplify(term.args[0])
+        if index.op == "const":
+            return const(entries[min(max(index.value - base, 0), len(entries) - 1)])
+        if len(entries) > MAX_SELECTS:
+            raise SpecError(
+                f"@{term.name} has {len(entries)} entries and is indexed by {index}, which is not known at compile time; "
+                f"at most {MAX_SELECTS} entries: pass it as a free table instead",
+                op,
+            )
+        out = const(entries[-1])
+        for k in range(len(entries) - 2, -1, -1):
+            out = select(lt(index, const(base + k + 1)), const(entries[k]), out)
+        return out
+
+    return map_bottom_up(e, fold)
+
+
+def rule_of(region: RegionOp) -> Expr:
+    """The rule of a Region, surface or normal form, as one condition over `i`, `j` and metadata; statics and constants folded."""
+    if region.is_normal:
+        e = or_(*(c.condition.data for c in region.clauses))
+    else:
+        e = _SurfaceReader(region).read()
+    return fold_statics(e, spec_of(region), region)
+
+
+def fold_statics(e: Expr, spec: SpecOp, op: Operation) -> Expr:
+    """Substitute statics, expand `exists`, fold constant tables."""
+    tables = constant_tables(spec)
+    return fold_constants(_expand(substitute(e, statics_of(spec)), op), tables, op)
+
+
+def _expand(e: Expr, op: Operation) -> Expr:
+    """`exists d in [a, b] : p(d)` is `p(a) or ... or p(b)`; the ends are static."""
+
+    def expand(term: Expr) -> Expr:
+        if term.op != "exists":
+            return term
+        lo, hi = (number(a, op, "an end of 'exists'") for a in term.args[:2])
+        return or_(boolean(False), *(substitute(term.args[2], {var(term.name): const(d)}) for d in range(lo, hi + 1)))
+
+    return map_bottom_up(e, expand)
+
+
+class _SurfaceReader:
+    """SSA to expression, one value at a time."""
+
+    def __init__(self, region: RegionOp) -> None:
+        self.region = region
+        self.spec = spec_of(region)
+        self.values: dict[SSAValue, Expr] = dict(zip(region.body.block.args, (var("i"), var("j")), strict=True))
+        for p, arg in zip(self.spec.parameters, self.spec.body.block.args, strict=True):
+            self.values[arg] = const(p.value) if p.value is not None else var(p.name)
+        self.fresh = 0
+
+    def read(self) -> Expr:
+        return self._block(self.region.body.block)
+
+    def _block(self, block: Block) -> Expr:
+        for op in block.ops:
+            if op.next_op is None:
+                return self.values[op.operands[0]]
+            self.values[op.results[0]] = self._op(op)
+        raise SpecError("a rule must not be empty", self.region)
+
+    def _op(self, op: Operation) -> Expr:
+        args = [self.values[v] for v in op.operands if v in self.values]
+        if type(op) in LENGTH_OF:
+            return var(LENGTH_OF[type(op)])
+        match op:
+            case arith.ConstantOp(value=IntegerAttr() as attr):
+                return boolean(attr.value.data != 0) if op.result.type == i1 else const(attr.value.data)
+            case arith.CmpiOp() if (predicate := op.predicate.value.data) in PREDICATE:
+                return self._compare(op, predicate, *args)
+            case arith.XOrIOp() if op.result.type == i1:
+                a, b = args
+                return or_(and_(a, not_(b)), and_(not_(a), b))
+            case LookupOp():
+                name = op.constants.data if op.constants is not None else self.values[op.operands[0]].name
+                return lookup(name, self.values[op.index])
+            case ExistsOp():
+                return self._exists(op)
+            case arith.SelectOp() if op.result.type == i1:
+                cond, a, b = args
+                return or_(and_(cond, a), and_(not_(cond), b))
+            case arith.AndIOp() | arith.OrIOp() if op.result.type != i1:
+                raise SpecError(f"'{op.name}' joins conditions (i1) in a rule, not integers", op)
+            case _ if type(op) in OPERATOR_OF:
+                return self._operator(op, OPERATOR_OF[type(op)], args)
+            case _:
+                raise SpecError(refusal(op), op)
+
+    def _compare(self, op: Operation, predicate: int, a: Expr, b: Expr) -> Expr:
+        if a.sort == "bool":
+            both = or_(and_(a, b), and_(not_(a), not_(b)))
+            if predicate not in (0, 1):
+                raise SpecError("conditions are compared by eq or ne only", op)
+            return both if predicate == 0 else not_(both)
+        name, swap = PREDICATE[predicate]
+        if name == "ne":
+            return not_(eq(a, b))
+        return make(name, b, a) if swap else make(name, a, b)
+
+    def _operator(self, op: Operation, name: str, args: list[Expr]) -> Expr:
+        if name in ("floordiv", "mod"):
+            divisor = simplify(args[1])
+            if divisor.op != "const" or divisor.value <= 0:
+                raise SpecError(f"'{op.name}' divides by a positive integer known at compile time, got {divisor}", op)
+        if name == "mul" and all(simplify(a).op != "const" and _varies(a) for a in args):
+            raise SpecError(f"'{op.name}' multiplies by an integer known at compile time, got {args[0]} * {args[1]}", op)
+        return and_(*args) if name == "and" else or_(*args) if name == "or" else make(name, *args)
+
+    def _exists(self, op: ExistsOp) -> Expr:
+        self.fresh += 1
+        bound = f"exists_{self.fresh}"
+        self.values[op.body.block.args[0]] = var(bound)
+        return make("exists", op.lo.data, op.hi.data, self._block(op.body.block), data=bound)
+
+
+def _varies(e: Expr) -> bool:
+    """Whether a factor is unknown at compile time once `exists` is expanded."""
+    return any(not name.startswith("exists_") for name in free_names(e))
+
+
+def is_normal(spec: SpecOp) -> bool:
+    return all(r.is_normal for r in spec.regions_of_rows)

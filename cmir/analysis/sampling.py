@@ -1,0 +1,217 @@
+"""Draw metadata that satisfy the facts of a spec: small, varied, with the edge cases that masks have.
+
+A claim about all metadata is most cheaply refuted by an example, and tests need examples by the hundred. Scalars are drawn between the
+bounds that the facts give them; tables are drawn by structure (segment starts, segment ends, sorted, arbitrary), because packed
+batches have structure and uniform noise would hardly ever satisfy their facts. Every draw is checked against all facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cmir.analysis.facts import Fact, Facts, first_violation
+from cmir.analysis.linear import Linear, linear
+from cmir.dialects.expr import Expr, free_names, lookup, var
+from cmir.interp.domain import NumpyDomain, TableValue, Value
+from cmir.interp.evaluate import evaluate
+
+if TYPE_CHECKING:
+    import numpy as np
+
+TRIES = 60
+SAMPLES = 24
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One choice of metadata: `rows`, `cols` and scalars as integers, tables as `TableValue`."""
+
+    env: Mapping[str, Value]
+
+
+def sample(facts: Facts, count: int = SAMPLES, seed: int = 0, size: int = 40) -> tuple[Draw, ...]:
+    """Up to `count` draws (fewer, possibly none, where the facts are hard to satisfy by drawing)."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    out: list[Draw] = []
+    failures = 0
+    while len(out) < count and failures < TRIES:
+        env = draw(facts, rng, size if len(out) % 4 else max(size // 5, 2))
+        if env is None:
+            failures += 1
+        else:
+            out.append(Draw(env))
+    return tuple(out)
+
+
+def draw(facts: Facts, rng: np.random.Generator, size: int = 40) -> dict[str, Value] | None:
+    """One choice of metadata with lengths of about `size`, or None when this try broke a fact."""
+    env: dict[str, Value] = {}
+    known_tables = {p.name for p in facts.parameters if p.is_table}
+    scalar_facts = [f.condition for f in facts.facts if f.over is None and not free_names(f.condition) & known_tables]
+    names = ["rows", "cols", *(p.name for p in facts.parameters if not p.is_table)]
+    order = names if rng.random() < 0.6 else [*rng.permutation(names)]
+    for name in map(str, order):
+        default = (0, size) if name in ("rows", "cols") else (-2, size)
+        bounds = _bounds(var(name), scalar_facts, env, default)
+        if bounds is None:
+            return None
+        env[name] = _pick(rng, *bounds)
+    cuts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    for p in facts.parameters:
+        if p.is_table:
+            table = _draw_table(facts, p.name, env, rng, size, cuts)
+            if table is None:
+                return None
+            env[p.name] = table
+    return env if first_violation(facts, env) is None else None
+
+
+def _pick(rng: np.random.Generator, lo: int, hi: int) -> int:
+    """Uniform, the ends more often than the rest."""
+    return [lo, hi, int(rng.integers(lo, hi + 1)), int(rng.integers(lo, hi + 1))][int(rng.integers(0, 4))]
+
+
+def _inequalities(conditions: list[Expr]) -> Iterator[Linear]:
+    """Forms that are >= 0."""
+    for c in conditions:
+        if c.op in ("lt", "le", "eq"):
+            gap = linear(c.args[1]) - linear(c.args[0])
+            yield gap + Linear((), -1) if c.op == "lt" else gap
+            if c.op == "eq":
+                yield gap.scaled(-1)
+
+
+def _bounds(atom: Expr, conditions: list[Expr], env: Mapping[str, Value], default: tuple[int, int]) -> tuple[int, int] | None:
+    """What the facts whose other names are already drawn leave for one scalar."""
+    domain = NumpyDomain()
+    lo, hi = None, None
+    for form in _inequalities(conditions):
+        c, rest = form.coefficient(atom), form.without(atom)
+        if c == 0 or any(not free_names(a) <= env.keys() for a, _ in rest.terms):
+            continue
+        value = rest.constant + sum(k * int(evaluate(a, env, domain)) for a, k in rest.terms)
+        if c > 0:  # c * x + value >= 0
+            lo = max(-(value // c), lo if lo is not None else -(value // c))
+        else:
+            hi = min(value // -c, hi if hi is not None else value // -c)
+    width = default[1] - default[0]
+    low = lo if lo is not None else min(default[0], hi) if hi is not None else default[0]
+    high = hi if hi is not None else max(default[1], low + width if lo is not None and low > default[1] else low)
+    return (low, high) if low <= high else None
+
+
+def _draw_table(
+    facts: Facts,
+    name: str,
+    env: dict[str, Value],
+    rng: np.random.Generator,
+    size: int,
+    cuts: dict[int, tuple[np.ndarray, np.ndarray]],
+) -> TableValue | None:
+    """A table by the first structure, in random order, whose entries satisfy the facts that are decidable by now.
+
+    `cuts` holds, per length, the nested segments that all tables of one draw share.
+    """
+    import numpy as np
+
+    kind = facts.kind(name)
+    length = {"row": env["rows"], "col": env["cols"]}.get(kind, int(rng.integers(1, size + 1)))
+    relevant = [
+        f
+        for f in facts.facts
+        if f.over is not None and name in free_names(f.condition) and _decidable(facts, f, {*env, name})
+    ]
+    lo, hi = _entry_bounds(name, kind, length, relevant, env)
+    if np.any(lo > hi):
+        return None
+    if length not in cuts:
+        outer = _segments(rng, length)
+        cuts[length] = outer, outer | _segments(rng, length)
+    makers = _structures(rng, length, *cuts[length])
+    for k in rng.permutation(len(makers)):
+        table = TableValue(np.clip(makers[int(k)](lo, hi), lo, hi).astype(np.int64))
+        probe = Facts(facts.name, tuple(p for p in facts.parameters if p.name in env or p.name == name), tuple(relevant), (), {})
+        if first_violation(probe, {**env, name: table}) is None:
+            return table
+    return None
+
+
+def _decidable(facts: Facts, fact: Fact, known: set[str]) -> bool:
+    names = free_names(fact.condition)
+    return all(p.name not in names or p.name in known for p in facts.parameters)
+
+
+def _entry_bounds(name: str, kind: str, length: int, relevant: list[Fact], env: Mapping[str, Value]) -> tuple[np.ndarray, np.ndarray]:
+    """Per entry, what facts of the form `t[i] <= e(i)` and `e(i) <= t[i]` leave."""
+    import numpy as np
+
+    domain = NumpyDomain()
+    big = max(int(env["rows"]), int(env["cols"]), 8)
+    lo, hi = np.full(length, -2), np.full(length, big + 2)
+    bounded = np.zeros((2, length), dtype=bool)
+    for fact in relevant:
+        assert fact.over is not None
+        index, start, stop = fact.over
+        if f"{name}_length" in free_names(stop):
+            continue
+        a, b = max(0, int(evaluate(start, env, domain))), min(length, int(evaluate(stop, env, domain)))
+        if a >= b:
+            continue
+        here, entry = {**env, index: np.arange(a, b)}, lookup(name, var(index))
+        for form in _inequalities([fact.condition]):
+            c, rest = form.coefficient(entry), form.without(entry)
+            if abs(c) != 1 or any(not free_names(x) <= here.keys() for x, _ in rest.terms):
+                continue
+            value = rest.constant + sum(k * evaluate(x, here, domain) for x, k in rest.terms) + np.zeros(b - a, dtype=np.int64)
+            if c > 0:
+                lo[a:b] = np.where(bounded[0, a:b], np.maximum(lo[a:b], -value), -value)
+                bounded[0, a:b] = True
+            else:
+                hi[a:b] = np.where(bounded[1, a:b], np.minimum(hi[a:b], value), value)
+                bounded[1, a:b] = True
+    return np.where(bounded[1] & ~bounded[0], np.minimum(lo, hi), lo), np.where(bounded[0] & ~bounded[1], np.maximum(lo, hi), hi)
+
+
+def _structures(
+    rng: np.random.Generator, length: int, outer: np.ndarray, inner: np.ndarray
+) -> list[Callable[[np.ndarray, np.ndarray], np.ndarray]]:
+    """Ways to fill a table between its bounds, given where outer and inner segments begin."""
+    import numpy as np
+
+    index = np.arange(length)
+
+    def starts(cuts: np.ndarray) -> np.ndarray:
+        return np.maximum.accumulate(np.where(cuts, index, 0)) if length else index
+
+    def ends(cuts: np.ndarray) -> np.ndarray:
+        following = np.append(np.where(cuts, index, length)[1:], length)
+        return np.minimum.accumulate(following[::-1])[::-1] if length else index
+
+    s_outer, s_inner, e_inner = starts(outer), starts(inner), ends(inner)
+    uniform = lambda lo, hi: rng.integers(lo, hi + 1) if length else lo  # noqa: E731
+    return [
+        uniform,
+        lambda lo, hi: np.maximum.accumulate(uniform(lo, hi)) if length else lo,
+        lambda lo, hi: np.minimum.accumulate(uniform(lo, hi)[::-1])[::-1] if length else lo,
+        lambda lo, hi: s_outer,
+        lambda lo, hi: s_inner,
+        lambda lo, hi: ends(outer),
+        lambda lo, hi: e_inner,
+        lambda lo, hi: e_inner[s_outer] if length else index,  # the end of the first inner segment of each outer one
+        lambda lo, hi: np.cumsum(outer) - 1,
+        lambda lo, hi: np.cumsum(inner) - 1,
+        lambda lo, hi: lo,
+        lambda lo, hi: hi,
+    ]
+
+
+def _segments(rng: np.random.Generator, length: int) -> np.ndarray:
+    """Where segments begin: always at 0."""
+    import numpy as np
+
+    cuts = rng.random(length) < rng.choice([0.05, 0.2, 0.5])
+    return np.concatenate([[True], cuts[1:]]) if length else cuts.astype(bool)

@@ -1,0 +1,74 @@
+"""One interval of columns per clause.
+
+    clause and 0 <= j < cols   <=>   lo(i) <= j < hi(i)  [and a residual, where a literal bounds no interval]
+
+Before:
+
+    maskspec.region @candidate rows [history, rows) {
+      maskspec.clause j < history
+      maskspec.clause start[i] <= j and j <= i
+    }
+
+After, beside the spec (which stays: `--transpose` solves the same clauses for the row):
+
+    interval.table @hstu_rows of @hstu axis rows {
+      interval.region @candidate [history, rows) {
+        interval.span [0, min(cols, history)) from "candidate.0"
+        interval.span [max(0, start[i]), min(cols, i + 1)) from "candidate.1"
+      }
+    }
+
+Literals that do not read the column become the span's `when`. How a literal is solved is `cmir.analysis.solve`.
+"""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from cmir.analysis.facts import Facts, facts_of
+from cmir.analysis.linear import simplify
+from cmir.analysis.solve import solve
+from cmir.dialects.expr import COLS, ZERO, and_
+from cmir.dialects.interval import RegionOp, SpanOp, TableOp
+from cmir.dialects.maskspec import RegionOp as SpecRegionOp
+from cmir.dialects.maskspec import SpecOp
+from cmir.errors import SpecError
+
+
+@dataclass(frozen=True)
+class ExtractIntervals(ModulePass):
+    """Solve every clause for the column: one span per clause."""
+
+    name = "extract-intervals"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
+            require_normal(spec)
+            facts = facts_of(spec)
+            table = TableOp(f"{spec.sym_name.data}_rows", spec.sym_name.data, "rows", [self._region(r, facts) for r in spec.regions_of_rows])
+            table.location = spec.location
+            Rewriter.insert_op(table, InsertPoint.after(spec))
+
+    @staticmethod
+    def _region(region: SpecRegionOp, facts: Facts) -> RegionOp:
+        spans: list[SpanOp] = []
+        for k, clause in enumerate(region.clauses):
+            s = solve(clause.literals, "j", ZERO, COLS, facts)
+            span = SpanOp(s.lo, s.hi, [f"{region.sym_name.data}.{k}"], simplify(and_(*s.conditions)), and_(*s.residual), s.reason)
+            span.location = clause.location
+            spans.append(span)
+        out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, spans)
+        out.location = region.location
+        return out
+
+
+def require_normal(spec: SpecOp) -> None:
+    """Spans are solved from clauses: a rule must be in normal form."""
+    for region in spec.regions_of_rows:
+        if not region.is_normal:
+            raise SpecError(f"Region @{region.sym_name.data} is not in normal form; run --dnf-normalize first", region)
+    if any(p.kind == "static" for p in spec.parameters):
+        raise SpecError(f"@{spec.sym_name.data} still has statics; run --dnf-normalize first", spec)

@@ -1,0 +1,200 @@
+"""Few slots: spans that are one interval wherever they meet become one span, and spans that never meet share a slot.
+
+    A u B = C   for every row of the region and all metadata that the facts allow,  C an interval built from the ends of A and B
+
+Before:
+
+    interval.region @all [0, cols) {
+      interval.span [j, history) from "history.0"
+      interval.span [history, rows) when j < history from "candidate.0"
+      interval.span [max(history, j), first i in [history, rows) : j < start[i]) from "candidate.1"
+    }
+
+After:
+
+    interval.table @hstu_cols of @hstu axis cols slots 1 {
+      interval.region @all [0, cols) {
+        interval.span [j, select(j < history, rows, first i in [history, rows) : j < start[i])) from "history.0", "candidate.0", "candidate.1"
+      }
+    }
+
+Candidates for C are tried from the simplest; a counterexample among sampled metadata throws most of them out, the rest is proved or not used
+("cannot prove" keeps the spans apart, which is always right). The pass then numbers the slots, sets `slots` to the largest count of a
+region, and lists in `fuse` the pairs that it cannot prove disjoint. The slot count is derived here and nowhere configured.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from cmir.analysis.entailment import Entailment, implies, negation
+from cmir.analysis.facts import Facts, facts_of
+from cmir.dialects.expr import TRUE, Expr, and_, eq, le, maximum, minimum, or_, select, walk
+from cmir.dialects.interval import RegionOp, SpanOp, TableOp, spec_of_table
+from cmir.passes.canonicalize_intervals import simplify_under
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PROOFS = 6  # candidates for one pair that z3 is asked about
+
+
+@dataclass(frozen=True)
+class MergeSlots(ModulePass):
+    """Merge spans that provably touch, overlap or exclude each other; number the slots."""
+
+    name = "merge-slots"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for table in [o for o in op.walk() if isinstance(o, TableOp)]:
+            spec = spec_of_table(table)
+            assert spec is not None, "verified"
+            Rewriter.replace_op(table, merge(table, facts_of(spec)), [])
+
+
+def merge(table: TableOp, facts: Facts) -> TableOp:
+    """The table with as few spans per region as can be proved; an unbounded table (one with a residual) as it is."""
+    if table.residual_span is not None:
+        return table.clone()
+    regions = [_merge_region(table, region, facts) for region in table.regions_of_table]
+    slots = max((len(r.spans) for r in regions), default=0)
+    out = TableOp(table.sym_name.data, table.spec.data, table.axis.data, regions, slots)
+    out.location = table.location
+    return out
+
+
+def _merge_region(table: TableOp, region: RegionOp, facts: Facts) -> RegionOp:
+    entailment = Entailment(facts, table.fixed, region.lo.data, region.hi.data)
+    spans = [_Span(entailment, s.lo.data, s.hi.data, s.condition, s.origins) for s in region.spans]
+    spans = _merge_all(spans)
+    fuse = [(a, b) for a, b in combinations(range(len(spans)), 2) if not spans[a].disjoint(spans[b])]
+    out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, [s.op() for s in spans], fuse)
+    out.location = region.location
+    for op in out.spans:
+        op.location = region.location
+    return out
+
+
+def _merge_all(spans: "list[_Span]") -> "list[_Span]":
+    """Merge pairs until no pair merges. A pair that failed is not tried again until one of the two changes."""
+    failed: set[tuple[int, int]] = set()
+    again = True
+    while again:
+        again = False
+        for a, b in combinations(range(len(spans)), 2):
+            if (id(spans[a]), id(spans[b])) in failed:
+                continue
+            united = spans[a].unite(spans[b])
+            if united is None:
+                failed.add((id(spans[a]), id(spans[b])))
+                continue
+            spans = [united if k == a else s for k, s in enumerate(spans) if k != b]
+            again = True
+            break
+    return spans
+
+
+@dataclass(eq=False)
+class _Span:
+    """A span in its region, with its values at the sampled points."""
+
+    entailment: Entailment
+    lo: Expr
+    hi: Expr
+    when: Expr
+    origins: tuple[str, ...]
+
+    def op(self) -> SpanOp:
+        return SpanOp(self.lo, self.hi, self.origins, self.when)
+
+    @property
+    def nonempty(self) -> Expr:
+        return and_(self.when, negation(le(self.hi, self.lo)))
+
+    @cached_property
+    def at(self) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+        """(lo, hi, non-empty) at every sampled point, one after another."""
+        lo, hi, when = (_sampled(self.entailment, e) for e in (self.lo, self.hi, self.when))
+        return lo, hi, when.astype(bool) & (lo < hi)
+
+    def disjoint(self, other: "_Span") -> bool:
+        (a_lo, a_hi, a), (b_lo, b_hi, b) = self.at, other.at
+        if bool((a & b & (a_lo < b_hi) & (b_lo < a_hi)).any()):
+            return False
+        apart = or_(le(self.hi, other.lo), le(other.hi, self.lo))
+        return self.entailment.prove(or_(apart, negation(and_(self.nonempty, other.nonempty)))).proved
+
+    def unite(self, other: "_Span") -> "_Span | None":
+        """One span equal to the union, if a candidate is proved to be."""
+        import numpy as np
+
+        (a_lo, a_hi, a), (b_lo, b_hi, b) = self.at, other.at
+        if not bool((~(a & b) | (np.maximum(a_lo, b_lo) <= np.minimum(a_hi, b_hi))).all()):
+            return None
+        want = a | b
+        want_lo = np.where(a & b, np.minimum(a_lo, b_lo), np.where(a, a_lo, b_lo))
+        want_hi = np.where(a & b, np.maximum(a_hi, b_hi), np.where(a, a_hi, b_hi))
+        tried = 0
+        for lo, hi, when in _candidates(self, other):
+            c_lo, c_hi, c_when = (_sampled(self.entailment, e) for e in (lo, hi, when))
+            c = c_when.astype(bool) & (c_lo < c_hi)
+            if not bool(((c == want) & (~want | ((c_lo == want_lo) & (c_hi == want_hi)))).all()):
+                continue
+            if self.entailment.prove(_equals_union(self, other, lo, hi, when)).proved:
+                simple = [simplify_under(self.entailment, e, when) for e in (lo, hi)]
+                return _Span(self.entailment, *simple, when, self.origins + other.origins)
+            tried += 1
+            if tried == PROOFS:
+                return None
+        return None
+
+
+def _sampled(entailment: Entailment, e: Expr) -> "np.ndarray":
+    import numpy as np
+
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(np.atleast_1d(v) for v in entailment.evaluate_samples(e))])
+
+
+def _candidates(a: _Span, b: _Span) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """Ends and conditions that the union may have, simplest first."""
+    conditions = [c for c in (a.when, b.when) if c != TRUE]
+    choices = [*conditions, a.nonempty, b.nonempty]
+
+    def ends(x: Expr, y: Expr, outer: Callable[..., Expr]) -> list[Expr]:
+        picks = [select(c, x, y) for c in choices] + [select(c, y, x) for c in choices]
+        general = select(a.nonempty, select(b.nonempty, outer(x, y), x), y)
+        return list(dict.fromkeys([x, y, outer(x, y), *picks, general]))
+
+    whens = list(dict.fromkeys([TRUE, *conditions, or_(*conditions) if conditions else TRUE, or_(a.nonempty, b.nonempty)]))
+    size = lambda e: sum(1 for _ in walk(e))  # noqa: E731
+    combos = [
+        (size(lo) + size(hi) + size(when), n, (lo, hi, when))
+        for n, (lo, hi, when) in enumerate(
+            (lo, hi, when) for when in whens for lo in ends(a.lo, b.lo, minimum) for hi in ends(a.hi, b.hi, maximum)
+        )
+    ]
+    return (c for _, _, c in sorted(combos, key=lambda t: t[:2]))
+
+
+def _equals_union(a: _Span, b: _Span, lo: Expr, hi: Expr, when: Expr) -> Expr:
+    """`[lo, hi) when` holds exactly the positions of a and of b, as a condition without a bound position.
+
+    Two intervals that both hold something unite to an interval iff they overlap or touch; otherwise the union is the one that does.
+    """
+    nonempty = and_(when, negation(le(hi, lo)))
+    both, only_a, only_b = and_(a.nonempty, b.nonempty), and_(a.nonempty, negation(b.nonempty)), and_(negation(a.nonempty), b.nonempty)
+    touch = le(maximum(a.lo, b.lo), minimum(a.hi, b.hi))
+    same = lambda x, y: and_(nonempty, eq(lo, x), eq(hi, y))  # noqa: E731
+    return and_(
+        implies(both, and_(touch, same(minimum(a.lo, b.lo), maximum(a.hi, b.hi)))),
+        implies(only_a, same(a.lo, a.hi)),
+        implies(only_b, same(b.lo, b.hi)),
+        implies(nonempty, or_(a.nonempty, b.nonempty)),
+    )
