@@ -22,14 +22,55 @@ class PassEntry(NamedTuple):
 
 
 PASSES = (
-    PassEntry("dnf-normalize", "cmir.passes.dnf_normalize", "DnfNormalize", ""),
-    PassEntry("extract-intervals", "cmir.passes.extract_intervals", "ExtractIntervals", ""),
-    PassEntry("canonicalize-intervals", "cmir.passes.canonicalize_intervals", "CanonicalizeIntervals", ""),
-    PassEntry("merge-slots", "cmir.passes.merge_slots", "MergeSlots", ""),
-    PassEntry("lower-intervals", "cmir.passes.lower_intervals", "LowerIntervals", ""),
-    PassEntry("transpose", "cmir.passes.transpose", "Transpose", ""),
-    PassEntry("lower-descriptor", "cmir.passes.lower_descriptor", "LowerDescriptor", ""),
-    PassEntry("lower-attention", "cmir.passes.lower_attention", "LowerAttention", ""),
+    PassEntry(
+        "check-regions",
+        "cmir.passes.check_regions",
+        "CheckRegions",
+        "Refuse a spec whose Regions may overlap, with a counterexample in numbers.",
+    ),
+    PassEntry(
+        "dnf-normalize",
+        "cmir.passes.dnf_normalize",
+        "DnfNormalize",
+        "Rewrite every rule as a disjunction of clauses; fold statics and constant tables.",
+    ),
+    PassEntry(
+        "extract-intervals",
+        "cmir.passes.extract_intervals",
+        "ExtractIntervals",
+        "Solve every clause for the column: one span per clause.",
+    ),
+    PassEntry(
+        "canonicalize-intervals",
+        "cmir.passes.canonicalize_intervals",
+        "CanonicalizeIntervals",
+        "Simplify endpoints under the facts of the spec and drop empty spans.",
+    ),
+    PassEntry(
+        "merge-slots",
+        "cmir.passes.merge_slots",
+        "MergeSlots",
+        "Merge spans that provably touch, overlap or exclude each other; number the slots.",
+    ),
+    PassEntry(
+        "lower-intervals",
+        "cmir.passes.lower_intervals",
+        "LowerIntervals",
+        "Run the five passes from a rule to the fewest intervals per row.",
+    ),
+    PassEntry("transpose", "cmir.passes.transpose", "Transpose", "Derive the intervals of rows that see each column."),
+    PassEntry(
+        "lower-descriptor",
+        "cmir.passes.lower_descriptor",
+        "LowerDescriptor",
+        "Build the preprocess function: metadata in, Execution Descriptor out.",
+    ),
+    PassEntry(
+        "lower-attention",
+        "cmir.passes.lower_attention",
+        "LowerAttention",
+        "Build the attention kernels as structure: loops over tiles, visibility tests chosen.",
+    ),
 )
 
 DIALECTS = {

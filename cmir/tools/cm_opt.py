@@ -123,7 +123,7 @@ class _Tracer(Observer):
             self._dump("After", pass_, module)
 
     def _dump(self, when: str, pass_: ModulePass, module: ModuleOp) -> None:
-        print(f"// -----// IR Dump {when} {pass_} //----- //\n{module}\n", file=sys.stderr)
+        print(f"// -----// IR Dump {when} {pass_} //----- //\n{emit(module)}", file=sys.stderr)
 
 
 def _report(error: Exception) -> None:

@@ -4,9 +4,10 @@ Passes are flags (`--NAME` or `--NAME=options`) and run in the order given, mixe
 say that: a flag with an optional value would swallow the file that follows it.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from inspect import cleandoc, getdoc
+from inspect import cleandoc
 from textwrap import fill
 from typing import NamedTuple
 
@@ -98,8 +99,8 @@ def parse_arguments(argv: Sequence[str], registry: Registry) -> CommandLine:
         elif name in registry.passes:
             line.pipeline.append(flag_to_pipeline(name, value, registry.passes))
         else:
-            known = [*_BY_FLAG, *(f"--{pass_name}" for pass_name in registry.passes)]
-            raise CmirError(f"unknown option '{flag}'{suggestion(flag, known) or ' (--help lists them)'}")
+            known = [*(known_flag.lstrip("-") for known_flag in _BY_FLAG), *registry.passes]
+            raise CmirError(f"unknown option '{flag}'{suggestion(name, known, '--') or ' (--help lists them)'}")
     if len(inputs) > 1:
         raise CmirError(f"more than one input file: {', '.join(inputs)}")
     line.input = inputs[0] if inputs else "-"
@@ -138,7 +139,7 @@ def help_text(registry: Registry) -> str:
         *_columns((f"--{entry.name}", entry.help) for entry in PASSES),
     ]
     if registry.loaded:
-        about = ((f"--{name}", (getdoc(registry.passes[name]()) or "").partition("\n")[0]) for name in registry.loaded)
+        about = ((f"--{name}", _doc(registry.passes[name]()).partition("\n")[0]) for name in registry.loaded)
         lines += ["", "Passes from --load:", *_columns(about)]
     for title, group in OPTIONS.items():
         rows = ((", ".join(option.flags) + f" {option.metavar}".rstrip(), option.help) for option in group)
@@ -159,12 +160,18 @@ def explain(name: str, registry: Registry) -> str:
         if name in table:
             cls = table[name]()
             options = describe_options(cls)
-            parts = [f"{kind} {name}", cleandoc(cls.__doc__ or "")]
+            # A pass is documented in its class and, with the equation and IR before and after, in its file.
+            parts = [f"{kind} {name}", _doc(cls), cleandoc(sys.modules[cls.__module__].__doc__ or "")]
             if options:
                 parts.append("\n".join(["Options:", *(f"  {option}" for option in options)]))
             return "\n\n".join(part for part in parts if part) + "\n"
     known = [*registry.passes, *registry.targets]
     raise CmirError(f"no pass or target is called '{name}'{suggestion(name, known)}")
+
+
+def _doc(cls: type) -> str:
+    doc = cls.__doc__ or ""
+    return "" if doc.startswith(f"{cls.__name__}(") else cleandoc(doc)  # dataclasses invent one: the signature
 
 
 def _columns(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

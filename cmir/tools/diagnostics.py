@@ -8,7 +8,8 @@ from traceback import extract_tb
 from types import TracebackType
 
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
+from xdsl.utils.lexer import Span
 
 from cmir.errors import SourceLocation, SpecError, locate
 from cmir.tools.verifier import one_line
@@ -16,8 +17,9 @@ from cmir.tools.verifier import one_line
 
 def from_parse_error(error: ParseError) -> SpecError:
     """The same error with its place in file, line and column."""
-    place = error.span.get_location()
-    return SpecError(one_line(error.msg), SourceLocation(place.file, place.line, place.col))
+    references = error.refs if isinstance(error, MultipleSpansParseError) else []
+    notes = [(message or "originally here", _place(span)) for span, message in references]
+    return SpecError(one_line(error.msg), _place(error.span), notes)
 
 
 def from_pass_failure(error: Exception, what: str, module: Operation) -> SpecError:
@@ -36,6 +38,10 @@ def from_pass_failure(error: Exception, what: str, module: Operation) -> SpecErr
         place,
         [("raised here; CMIR_DEBUG=1 shows the traceback", raised)],
     )
+
+
+def _place(span: Span[str] | Span[bytes]) -> SourceLocation:
+    return SourceLocation(*span.get_location())
 
 
 def _op_at_work(traceback: TracebackType | None) -> SourceLocation | None:

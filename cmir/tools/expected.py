@@ -35,5 +35,5 @@ def check_expectations(name: str, text: str, errors: Sequence[SpecError]) -> lis
                     break
             else:
                 place = SourceLocation(name, number, comment.start() + 1)
-                missing.append(SpecError(f"expected {kind} \"{part}\" was not produced", place))
+                missing.append(SpecError(f'expected {kind} "{part}" was not produced', place))
     return missing + [SpecError(f"unexpected {kind}: {message}", location) for kind, message, location in unannounced]

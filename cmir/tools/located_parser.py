@@ -18,12 +18,13 @@ from xdsl.ir import Attribute, AttributeInvT, Data, Dialect, Operation, Parametr
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Position, Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the known name nearest to `name`, or nothing."""
-    near = get_close_matches(name, list(known), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """`; did you mean 'x'?` for the known name nearest to `name`, shown behind `prefix`; or nothing."""
+    near = get_close_matches(name, list(known), n=1, cutoff=0.65)
+    return f"; did you mean '{prefix}{near[0]}'?" if near else ""
 
 
 class LocatedParser(Parser):
@@ -42,12 +43,15 @@ class LocatedParser(Parser):
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         start = self.pos
+        if self._current_token.kind == MLIRTokenKind.EOF:
+            return ModuleOp([])
         try:
             module = super().parse_module(allow_implicit_module)
-        except ParseError:
-            # At the end of the text, the only complaint that remains is about values used and never defined.
-            if self.forward_ssa_references and self.pos == self.lexer.input.len:
+        except ParseError as error:
+            if error.msg.startswith("values used but not defined"):
                 self._raise_undefined_value()
+            if error.msg == "Could not parse entire input!":
+                self.raise_error("expected an operation")
             raise
         if isinstance(module.location, UnknownLoc):
             module.location = self.location_at(start)
@@ -109,7 +113,9 @@ class LocatedParser(Parser):
         if dialect is None:
             hint = suggestion(dialect_name, self.ctx.registered_dialect_names)
             self.raise_error(f"unknown dialect '{dialect_name}' of {kind} '{name}'{hint}", *self._span_before(name))
-        hint = suggestion(name, (member.name for member in members(dialect)))
+        # Compare what follows the dialect's name, which every candidate shares.
+        prefix = f"{dialect_name}."
+        hint = suggestion(name.removeprefix(prefix), (m.name.removeprefix(prefix) for m in members(dialect)), prefix)
         self.raise_error(f"unknown {kind} '{name}'{hint}", *self._span_before(name))
 
     def _span_before(self, name: str) -> tuple[Position, Position]:

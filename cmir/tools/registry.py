@@ -97,7 +97,7 @@ def _run_file(path: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        place = SourceLocation(error.filename or path, error.lineno or 1, error.offset or 1)
+        place = SourceLocation(path, error.lineno or 1, error.offset or 1)
         raise SpecError(f"cannot load '{path}': {error.msg}", place) from error
     except Exception as error:
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == spec.origin]

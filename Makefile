@@ -1,0 +1,95 @@
+# `make demo` and `make test` need nothing but Python 3.11 or newer: they make a virtual environment and install into it.
+#
+#   PYTHON   the Python to make the environment with (python3, if it is new enough)
+#   VENV     where the environment is; it is made once, and brought up to date when pyproject.toml changes
+#   TORCH    the torch to install, 2.13.0 by default: the newest release that cmir is tested with on a CPU. Without a
+#            GPU, PyTorch's CPU index is asked too, so that no CUDA libraries are downloaded. If the Python has torch
+#            and triton already, the environment uses those and installs neither.
+#   JOBS     processes for lit and pytest
+#   BENCH    arguments of the benchmark
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format types lit unit bench clean
+
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$p; break; }; done)
+VENV ?= .venv
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?= $(if $(shell command -v nvidia-smi),,--extra-index-url https://download.pytorch.org/whl/cpu)
+JOBS ?= 2
+BENCH ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+MADE := $(VENV)/.made
+RUNTIME := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+
+# $(call step,name,command): says what runs, and what it was that failed
+define step
+@echo "== $(1)"; $(2) || { echo "== FAILED: $(1)" >&2; exit 1; }
+endef
+
+LINT := $(BIN)/ruff check .
+FORMAT := $(BIN)/ruff format --check .
+TYPES := $(BIN)/pyright --pythonpath $(BIN)/python
+LIT := $(BIN)/lit -sv -j $(JOBS) tests/lit
+UNIT := $(BIN)/pytest -n $(JOBS)
+
+help: ## show the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+demo: $(RUNTIME) ## install what it takes and run the compiler end to end on the HSTU mask
+	@$(BIN)/python -m cmir.tools.demo
+
+test: $(DEV) ## lint, formatting, types, lit and unit tests; stops at the first that fails
+	$(call step,lint (ruff check),$(LINT))
+	$(call step,formatting (ruff format),$(FORMAT))
+	$(call step,types (pyright),$(TYPES))
+	$(call step,lit,$(LIT))
+	$(call step,unit tests (pytest),$(UNIT))
+
+lint: $(DEV) ## ruff check and ruff format --check
+	$(call step,lint (ruff check),$(LINT))
+	$(call step,formatting (ruff format),$(FORMAT))
+
+format: $(DEV) ## let ruff rewrite the sources
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+types: $(DEV) ## pyright
+	$(call step,types (pyright),$(TYPES))
+
+lit: $(DEV) ## FileCheck tests
+	$(call step,lit,$(LIT))
+
+unit: $(DEV) ## pytest
+	$(call step,unit tests (pytest),$(UNIT))
+
+bench: $(RUNTIME) ## measure attention and preprocessing on this machine's GPU
+	@$(BIN)/python benchmarks/attention.py $(BENCH)
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis tests/lit/Output build *.egg-info
+
+$(MADE):
+	@test -n "$(PYTHON)" || { echo "cmir needs Python 3.11 or newer (set PYTHON=...)" >&2; exit 1; }
+	@echo "== making $(VENV) with $(PYTHON)"
+	@rm -rf $(VENV)
+	@if $(PYTHON) -c 'import torch, triton' 2>/dev/null; then site=--system-site-packages; fi; \
+	$(PYTHON) -m venv $${site:-} $(VENV) || { echo "$(PYTHON) cannot make environments (Debian: install python3-venv)" >&2; exit 1; }
+	@touch $@
+
+$(RUNTIME): pyproject.toml $(MADE)
+	@echo "== installing cmir[torch]"
+	@$(BIN)/python -c 'import torch, triton' 2>/dev/null || $(PIP) $(TORCH_INDEX) '$(TORCH)' 'triton>=3.6'
+	@$(PIP) -e '.[torch]'
+	@touch $@
+
+$(DEV): pyproject.toml $(RUNTIME)
+	@echo "== installing cmir[dev]"
+	@$(PIP) -e '.[dev]'
+	@touch $@

@@ -1,0 +1,142 @@
+"""`cm-opt` from outside: exact texts, exit codes, what it imports, how long it takes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from cmir.tools.cm_opt import main
+
+GOOD = "func.func @f() {\n  func.return\n}\n"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    path = tmp_path / "spec.mlir"
+    path.write_text(GOOD)
+    return str(path)
+
+
+def run_error(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(argv) == 1
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--cs", "SPEC"], "cm-opt: error: unknown option '--cs'; did you mean '--cse'?\n"),
+        (["--frobnicate"], "cm-opt: error: unknown option '--frobnicate' (--help lists them)\n"),
+        (["-o"], "cm-opt: error: option '-o' needs a value: -o FILE\n"),
+        (["--split-input-file=1"], "cm-opt: error: option '--split-input-file' takes no value\n"),
+        (["a.mlir", "b.mlir"], "cm-opt: error: more than one input file: a.mlir, b.mlir\n"),
+        (["missing.mlir"], "cm-opt: error: cannot read 'missing.mlir': No such file or directory\n"),
+        (["--load", "missing.py"], "cm-opt: error: cannot load 'missing.py': no such file\n"),
+        (["--explain", "dc"], "cm-opt: error: no pass or target is called 'dc'; did you mean 'dce'?\n"),
+        (["-p", "cse{", "SPEC"], "<pipeline>:1:5: error: expected argument name here\ncse{\n    ^\n"),
+        (["-p", "cse,dc", "SPEC"], "<pipeline>:1:5: error: unknown pass 'dc'; did you mean 'dce'?\ncse,dc\n    ^\n"),
+        (["--cse=x=1", "SPEC"], "<pipeline>:1:5: error: pass 'cse' has no option 'x'\ncse{x=1}\n    ^\n"),
+        (["-t", "mlr", "SPEC"], "<pipeline>:1:1: error: unknown target 'mlr'; did you mean 'mlir'?\nmlr\n^\n"),
+        (["-o", "missing/out", "SPEC"], "cm-opt: error: cannot write 'missing/out': No such file or directory\n"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_errors(argv: list[str], message: str, spec: str, capsys: pytest.CaptureFixture[str]):
+    assert run_error(capsys, *(spec if word == "SPEC" else word for word in argv)) == message
+
+
+def test_not_utf8(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "spec.mlir"
+    path.write_bytes(b"func.func @f() {\n  \xff }")
+    assert run_error(capsys, str(path)) == f"{path}:2:3: error: not UTF-8: byte 0xff\n"
+
+
+def test_output_file_keeps_its_mode_and_survives_failure(tmp_path: Path, spec: str, capsys: pytest.CaptureFixture[str]):
+    output = tmp_path / "out.mlir"
+    assert main(["-o", str(output), spec]) == 0
+    assert "func.func @f" in output.read_text()
+    output.chmod(0o640)
+    assert main([spec, "-o", str(output)]) == 0
+    assert output.stat().st_mode & 0o777 == 0o640
+    output.write_text("before")
+    Path(spec).write_text("broken")
+    assert "unknown operation 'broken'" in run_error(capsys, "-o", str(output), spec)
+    assert output.read_text() == "before"
+    assert sorted(os.listdir(tmp_path)) == ["out.mlir", "spec.mlir"]
+
+
+def test_load_reports_the_line_that_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "mine.py"
+    path.write_text("import os\nimport no_such_module\n")
+    assert run_error(capsys, "--load", str(path)) == (
+        f"{path}:2:1: error: cannot load '{path}': ModuleNotFoundError: No module named 'no_such_module'\n"
+        "import no_such_module\n^\n"
+    )
+    path.write_text("x = (\n")
+    assert f"{path}:1:5: error: cannot load '{path}': '(' was never closed" in run_error(capsys, "--load", str(path))
+
+
+def test_load_refuses_a_name_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "mine.py"
+    path.write_text("""\
+from xdsl.passes import ModulePass
+class Mine(ModulePass):
+    name = "cse"
+    def apply(self, ctx, op): ...
+""")
+    message = f"cm-opt: error: '{path}' defines the pass 'cse', a name that is taken\n"
+    assert run_error(capsys, "--load", str(path)) == message
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("CMIR_DEBUG", "1")
+    assert main(["missing.mlir"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_verify_diagnostics_reports_what_differs(spec: str, capsys: pytest.CaptureFixture[str]):
+    Path(spec).write_text("// expected-error {{nothing of the kind}}\nbroken\n")
+    assert run_error(capsys, "--verify-diagnostics", spec) == (
+        f'{spec}:1:4: error: expected error "nothing of the kind" was not produced\n'
+        "// expected-error {{nothing of the kind}}\n   ^\n"
+        f"{spec}:2:1: error: unexpected error: unknown operation 'broken'\nbroken\n^\n"
+    )
+
+
+def test_help_names_every_pass_of_the_pipeline(capsys: pytest.CaptureFixture[str]):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    flags = [line.split()[0] for line in text.splitlines() if line.startswith("  --")]
+    assert flags.index("--dnf-normalize") < flags.index("--merge-slots") < flags.index("--lower-attention")
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_a_closed_pipe_is_quiet(spec: str):
+    command = f"{sys.executable} -m cmir.tools.cm_opt --help | true; exit ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert result.stderr == ""
+
+
+def test_nothing_heavy_is_imported(spec: str):
+    program = (
+        "import sys, cmir; heavy = {'torch', 'triton', 'z3', 'numpy'}\n"
+        "assert not (heavy | {'xdsl'}) & set(sys.modules), sys.modules.keys()\n"
+        f"from cmir.tools.cm_opt import main; assert main(['--cse', {spec!r}]) == 0; main(['--help'])\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "assert not [m for m in sys.modules if m.startswith('cmir.passes.')]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_a_small_file_is_fast(spec: str):
+    def seconds() -> float:
+        start = perf_counter()
+        subprocess.run([sys.executable, "-m", "cmir.tools.cm_opt", "--cse", spec], check=True, capture_output=True)
+        return perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.6
