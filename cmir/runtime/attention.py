@@ -134,7 +134,7 @@ class _Attention(torch.autograd.Function):
     def forward(
         ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        q, k, v = _unit_stride(q), _unit_stride(k), _unit_stride(v)
+        q, k, v = _usable(q), _usable(k), _usable(v)
         with on_device(q.device):
             out, lse = launch_forward(q, k, v, desc, scale)
         ctx.save_for_backward(q, k, v, out, lse)
@@ -148,7 +148,7 @@ class _Attention(torch.autograd.Function):
         q, k, v, out, lse = ctx.saved_tensors
         if dout is None and dlse is None:
             return None, None, None, None, None
-        dout = torch.zeros_like(out) if dout is None else _unit_stride(dout)
+        dout = torch.zeros_like(out) if dout is None else _usable(dout)
         dlse = None if dlse is None else dlse.contiguous()
         with on_device(q.device):
             return *launch_backward(q, k, v, out, lse, dout, dlse, ctx.desc, ctx.scale), None, None
@@ -157,7 +157,7 @@ class _Attention(torch.autograd.Function):
 def launch_forward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float, config: Config | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(out, lse) of checked, unit-stride arguments."""
+    """(out, lse) of checked, `_usable` arguments."""
     config = config or _config(q, v, desc)
     batch, heads, rows, dim = q.shape
     group, value_dim = heads // k.shape[1], v.shape[3]
@@ -184,17 +184,17 @@ def launch_backward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
     dout: torch.Tensor, dlse: torch.Tensor | None, desc: Descriptor, scale: float, config: Config | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """(dq, dk, dv) of checked, unit-stride arguments; lse and dlse are contiguous."""
+    """(dq, dk, dv) of checked, `_usable` arguments; lse and dlse are contiguous."""
     config = config or _config(q, v, desc)
     batch, heads, rows, dim = q.shape
     kv_heads, cols, value_dim = k.shape[1], k.shape[2], v.shape[3]
     group = heads // kv_heads
     tile_m, tile_n = desc.tile
     padded = -(-rows // tile_m) * tile_m
-    delta, base2_lse = torch.empty((2, batch * heads, padded), dtype=torch.float32, device=q.device).unbind()
+    stats = torch.empty((batch * heads, padded, 2), dtype=torch.float32, device=q.device)
     delta_block = min(_DELTA_BLOCK, tile_m)
     desc.module.backward_delta[padded // delta_block, batch * heads](
-        out, dout, lse, lse if dlse is None else dlse, delta, base2_lse,
+        out, dout, lse, lse if dlse is None else dlse, stats,
         *out.stride()[:3], *dout.stride()[:3], rows, heads,
         DV=value_dim, TILE_M=tile_m, BLOCK=delta_block, HAS_DLSE=dlse is not None, num_warps=4,
     )  # fmt: skip
@@ -205,7 +205,7 @@ def launch_backward(
     row_schedule, row_live_slots = _schedule(desc, "dq")
     col_schedule, col_live_slots = _schedule(desc, "dkv")
     arguments = (
-        q, k, v, dout, base2_lse, delta, dq, dk, dv,
+        q, k, v, dout, stats, dq, dk, dv,
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *dout.stride()[:3],
         *dq.stride()[:3], *dk.stride()[:3], *dv.stride()[:3],
         *row_schedule, *col_schedule,
@@ -270,8 +270,13 @@ def _heads_at_once(a: torch.Tensor, b: torch.Tensor, share: int, most: int, grou
     return min(most, share * max(1, L2_BYTES // each))
 
 
-def _unit_stride(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+def _usable(tensor: torch.Tensor) -> torch.Tensor:
+    """`tensor` with a unit last stride, and rows not spaced by the batch size: row strides are compile-time constants,
+    which neither lengths nor batches may change."""
+    batch_stride, _, row_stride, last_stride = tensor.stride()
+    if last_stride == 1 and (tensor.shape[0] == 1 or batch_stride == 0 or batch_stride >= row_stride):
+        return tensor
+    return tensor.contiguous()
 
 
 def _like(tensor: torch.Tensor, dim: int) -> torch.Tensor:

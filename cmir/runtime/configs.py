@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 SlotClass = Literal["few", "many"]
-"""few: slots are hoisted or tested one by one; many: a live test, which needs registers and shared memory of its own."""
+"""few: every slot is tested; many: a live test, which needs registers and shared memory of its own."""
 
 HEAD_DIMS = (16, 32, 64, 128)
 """Head dimensions that the kernels take, for q/k and for v."""

@@ -15,6 +15,7 @@ from cmir.lowering.skeletons.steps import advance, count_steps, enter, load_bloc
 # hook: prepare_forward
 @triton.jit
 def prepare_forward(table, fixed, n_table):
+    """What the test of every block needs of the fixed positions."""
     lo = tl.load(table + fixed, mask=fixed < n_table, other=0)
     hi = tl.load(table + n_table + fixed, mask=fixed < n_table, other=0)
     return lo, (hi - lo).to(tl.uint32, bitcast=True)
@@ -23,6 +24,7 @@ def prepare_forward(table, fixed, n_table):
 # hook: visible_forward
 @triton.jit
 def visible_forward(slots, table, fixed, moving, n_table, begin, end):
+    """Visibility of the pairs, [FIXED, MOVING]."""
     return (moving[None, :] - slots[0][:, None]).to(tl.uint32, bitcast=True) < slots[1][:, None]
 
 
@@ -33,7 +35,7 @@ def forward_walk(
     D: tl.constexpr, DV: tl.constexpr, TILE_N: tl.constexpr, BLOCK_N: tl.constexpr,
     EVEN: tl.constexpr, MASKED: tl.constexpr, LIVE_SLOTS: tl.constexpr,
 ):  # fmt: skip
-    """Visits `count` listed tiles from `first`: (acc, total, peak), the unnormalised output, softmax sum and maximum."""
+    """Visits `count` listed tiles from `first`: (acc, total, peak), the raw output, softmax sum and maximum."""
     PARTS: tl.constexpr = TILE_N // BLOCK_N
     lane = tl.arange(0, BLOCK_N)
     k_offsets = lane[:, None] * stride_kn + tl.arange(0, D)[None, :]
@@ -50,10 +52,7 @@ def forward_walk(
             seen = visible_forward(slots, table, fixed, moving, n_table, begin, end)
             score = tl.where(seen, score, float("-inf"))
         new_peak = tl.maximum(peak, tl.max(score, 1) * scale)
-        if MASKED:
-            safe = tl.where(new_peak == float("-inf"), 0.0, new_peak)
-        else:
-            safe = new_peak
+        safe = tl.where(new_peak == float("-inf"), 0.0, new_peak) if MASKED else new_peak
         weight = tl.exp2(score * scale - safe[:, None])
         shrink = tl.exp2(peak - safe)
         total = total * shrink + tl.sum(weight, 1)
@@ -75,8 +74,8 @@ def forward_walk(
 )  # fmt: skip
 def forward(
     q, k, v, out, lse,
-    stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn,
-    stride_vb, stride_vh, stride_vn, stride_ob, stride_oh, stride_om,
+    stride_qb, stride_qh, stride_qm: tl.constexpr, stride_kb, stride_kh, stride_kn: tl.constexpr,
+    stride_vb, stride_vh, stride_vn: tl.constexpr, stride_ob, stride_oh, stride_om,
     table, count, index, live, order, table_stride, n_table,
     rows, cols, batch_heads, heads, group, mask_batch, mask_head, heads_at_once, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
@@ -90,9 +89,9 @@ def forward(
     tile_rows = tl.cdiv(rows, TILE_M)
     tile_cols = tl.cdiv(cols, TILE_N)
     place, head = program_place(tl.program_id(0), tile_rows * BLOCKS, batch_heads, heads_at_once)
-    batch = head // heads
-    head = head % heads
-    mask = (batch * mask_batch + head * mask_head).to(tl.int64)
+    batch = (head // heads).to(tl.int64)
+    head = (head % heads).to(tl.int64)
+    mask = batch * mask_batch + head * mask_head
     tile_row = tl.load(order + mask * tile_rows + place // BLOCKS)
     start = tile_row * TILE_M + (place % BLOCKS) * BLOCK_M
     if start >= rows:
@@ -100,10 +99,9 @@ def forward(
 
     line = tl.arange(0, BLOCK_M)
     fixed = start + line
-    batch = batch.to(tl.int64)
-    q_block = q + batch * stride_qb + head.to(tl.int64) * stride_qh + start.to(tl.int64) * stride_qm
-    k_head = k + batch * stride_kb + (head // group).to(tl.int64) * stride_kh
-    v_head = v + batch * stride_vb + (head // group).to(tl.int64) * stride_vh
+    q_block = q + batch * stride_qb + head * stride_qh + start.to(tl.int64) * stride_qm
+    k_head = k + batch * stride_kb + (head // group) * stride_kh
+    v_head = v + batch * stride_vb + (head // group) * stride_vh
     query = load_block(q_block, line[:, None] * stride_qm + tl.arange(0, D)[None, :], fixed, rows, EVEN_M)
 
     table += mask * table_stride
@@ -131,7 +129,7 @@ def forward(
     some = total > 0.0
     acc = acc / tl.where(some, total, 1.0)[:, None]
     log_sum = tl.where(some, (peak + tl.log2(tl.where(some, total, 1.0))) * 0.6931471805599453, float("-inf"))
-    out += batch * stride_ob + head.to(tl.int64) * stride_oh + start.to(tl.int64) * stride_om
+    out += batch * stride_ob + head * stride_oh + start.to(tl.int64) * stride_om
     lse += (batch * heads + head) * rows + start
     offsets = line[:, None] * stride_om + tl.arange(0, DV)[None, :]
     if EVEN_M:

@@ -15,13 +15,13 @@ AXES: tuple[Axis, ...] = ("rows", "cols")
 
 
 def test_hoisted_slots():
-    hooks = visibility_hooks("forward", "rows", 2, False, [["history, clause 0", "candidate, clause 0"], []])
+    hooks = visibility_hooks("forward", "rows", 2, False, [["history", "candidate"], []])
     assert hooks == {
         "prepare_forward": """\
 @triton.jit
 def prepare_forward(table, fixed, n_table):
     inside = fixed < n_table
-    lo0 = tl.load(table + (2 * 0 + 0) * n_table + fixed, mask=inside, other=0)  # slot 0: history, clause 0; candidate, clause 0
+    lo0 = tl.load(table + (2 * 0 + 0) * n_table + fixed, mask=inside, other=0)  # slot 0: history; candidate
     hi0 = tl.load(table + (2 * 0 + 1) * n_table + fixed, mask=inside, other=0)
     lo1 = tl.load(table + (2 * 1 + 0) * n_table + fixed, mask=inside, other=0)  # slot 1
     hi1 = tl.load(table + (2 * 1 + 1) * n_table + fixed, mask=inside, other=0)
@@ -32,7 +32,7 @@ def prepare_forward(table, fixed, n_table):
 def visible_forward(slots, table, fixed, moving, n_table, begin, end):
     position = moving[None, :]
     seen = tl.zeros([fixed.shape[0], moving.shape[0]], tl.int1)
-    seen |= (position - slots[0][:, None]).to(tl.uint32, bitcast=True) < slots[1][:, None]  # slot 0: history, clause 0; candidate, clause 0
+    seen |= (position - slots[0][:, None]).to(tl.uint32, bitcast=True) < slots[1][:, None]  # slot 0: history; candidate
     seen |= (position - slots[2][:, None]).to(tl.uint32, bitcast=True) < slots[3][:, None]  # slot 1
     return seen
 """,
@@ -46,7 +46,8 @@ def test_every_combination_is_two_functions_that_name_every_slot(kernel: Kernel,
     assert list(hooks) == [f"prepare_{kernel}", f"visible_{kernel}"]
     for name, source in hooks.items():
         (function,) = ast.parse(source).body
-        assert isinstance(function, ast.FunctionDef) and function.name == name
+        assert isinstance(function, ast.FunctionDef)
+        assert function.name == name
     for slot in range(slots):
         assert f"# slot {slot}: Region {slot}\n" in hooks[f"visible_{kernel}"]
 

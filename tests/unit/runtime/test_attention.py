@@ -93,7 +93,9 @@ def describe(masks: torch.Tensor, axis: Axis, tile: tuple[int, int] = (32, 32), 
     slots = max(len(table) for table in tables)
     tables = [torch.cat([table, table.new_zeros(slots - len(table), *table.shape[1:])]) for table in tables]
     by_row = [schedule(mask, table, tile, axis == "rows", False) for mask, table in zip(masks, tables, strict=True)]
-    by_col = [schedule(mask, table, tile[::-1], axis == "cols", True) for mask, table in zip(flipped, tables, strict=True)]
+    by_col = [
+        schedule(mask, table, tile[::-1], axis == "cols", True) for mask, table in zip(flipped, tables, strict=True)
+    ]
     row_lists, col_lists = ([torch.stack(x) for x in zip(*lists, strict=True)] for lists in (by_row, by_col))
     table = torch.stack(tables)
     empty = torch.zeros(len(masks), dtype=torch.int64)
@@ -165,7 +167,8 @@ def check(
     want, want_lse = reference_attention(*exact, masks, scale)
     seen = masks.any(-1).expand(want_lse.shape)
     assert error(out, want) < tolerance
-    assert bool((out[~seen] == 0).all()) and bool((lse[~seen] == -math.inf).all())
+    assert bool((out[~seen] == 0).all())
+    assert bool((lse[~seen] == -math.inf).all())
     assert not seen.any() or error(lse[seen], want_lse[seen]) < tolerance
     dout, dlse = random(*out.shape, seed=7), random(*lse.shape, seed=8)
     pairs = [((out.double() * dout).sum(), (want * dout).sum())]
@@ -183,11 +186,12 @@ def check(
     ("pattern", "rows", "cols"),
     [
         (causal, 70, 70), (causal, 2, 5), (causal, 64, 96), (holes, 75, 90), (late, 40, 100), (block, 100, 101),
-        (nothing, 40, 40), (everything, 64, 32), (everything, 33, 65), (striped(2, 30), 50, 80), (striped(3, 9), 45, 70),
+        (nothing, 40, 40), (everything, 64, 32), (everything, 33, 65), (striped(2, 30), 50, 80),
+        (striped(3, 9), 45, 70),
     ],
     ids=[
-        "causal", "causal-2x5", "causal-even", "two-slots", "late", "blocks", "nothing", "everything-even", "everything",
-        "three-slots", "live",
+        "causal", "causal-2x5", "causal-even", "two-slots", "late", "blocks", "nothing", "everything-even",
+        "everything", "three-slots", "live",
     ],
 )  # fmt: skip
 def test_every_mask_from_either_table(pattern: Callable[..., torch.Tensor], rows: int, cols: int, axis: Axis):
@@ -251,6 +255,8 @@ def test_strides():
     check(mask, desc, q, k, v)
     assert attention(q, k, v, desc).transpose(1, 2).is_contiguous()
     check(mask, desc, random(1, 2, 16, 40).transpose(2, 3), k[:1], v[:1])
+    length_first = random(40, 2, 2, 16).permute(1, 2, 0, 3)
+    check(mask, desc, length_first, k, v[:1].expand(2, -1, -1, -1))
 
 
 @pytest.mark.parametrize("scale", [0.5, 0.0, -0.3])
@@ -312,27 +318,28 @@ def test_no_heads_or_batch():
     desc = describe(causal(20, 20)[None], "rows")
     q = torch.zeros(0, 2, 20, 16, requires_grad=True)
     out, lse = attention(q, q, q, desc, return_lse=True)
-    assert out.shape == (0, 2, 20, 16) and lse.shape == (0, 2, 20)
+    assert out.shape == (0, 2, 20, 16)
+    assert lse.shape == (0, 2, 20)
     out.sum().backward()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(q=(2, 30, 16)), r"q: expected 4 dimensions \(batch, heads, length, head dim\), got \(2, 30, 16\)"),
-        (dict(q=(1, 2, 31, 16)), r"q: expected 30 rows, as the descriptor was built for, got 31"),
-        (dict(k=(1, 2, 41, 16)), r"k: expected 40 columns, as the descriptor was built for, got 41"),
-        (dict(k=(1, 2, 40, 32)), r"k: expected batch 1 and head dim 16, as in q \(1, 2, 30, 16\), got \(1, 2, 40, 32\)"),
-        (dict(k=(2, 2, 40, 16)), r"k: expected batch 1 and head dim 16"),
-        (dict(v=(1, 1, 40, 16)), r"v: expected \(1, 2, 40\) before its head dim, as in k, got \(1, 1, 40, 16\)"),
-        (dict(q=(1, 3, 30, 16)), r"q: expected a multiple of k's 2 heads, got 3 heads"),
-        (dict(q=(1, 2, 30, 24), k=(1, 2, 40, 24)), r"q: expected a head dim of 16, 32, 64, 128, got 24"),
-        (dict(v=(1, 2, 40, 256)), r"v: expected a head dim of 16, 32, 64, 128, got 256"),
+        ({"q": (2, 30, 16)}, r"q: expected 4 dimensions \(batch, heads, length, head dim\), got \(2, 30, 16\)"),
+        ({"q": (1, 2, 31, 16)}, r"q: expected 30 rows, as the descriptor was built for, got 31"),
+        ({"k": (1, 2, 41, 16)}, r"k: expected 40 columns, as the descriptor was built for, got 41"),
+        ({"k": (1, 2, 40, 32)}, r"k: expected batch 1 and head dim 16, as in q \(1, 2, 30, 16\), got \(1, 2, 40, 32"),
+        ({"k": (2, 2, 40, 16)}, r"k: expected batch 1 and head dim 16"),
+        ({"v": (1, 1, 40, 16)}, r"v: expected \(1, 2, 40\) before its head dim, as in k, got \(1, 1, 40, 16\)"),
+        ({"q": (1, 3, 30, 16)}, r"q: expected a multiple of k's 2 heads, got 3 heads"),
+        ({"q": (1, 2, 30, 24), "k": (1, 2, 40, 24)}, r"q: expected a head dim of 16, 32, 64, 128, got 24"),
+        ({"v": (1, 2, 40, 256)}, r"v: expected a head dim of 16, 32, 64, 128, got 256"),
     ],
 )  # fmt: skip
 def test_refused_shapes(change: dict[str, tuple[int, ...]], message: str):
     desc = describe(causal(30, 40)[None], "rows")
-    shapes = dict(q=(1, 2, 30, 16), k=(1, 2, 40, 16), v=(1, 2, 40, 16)) | change
+    shapes = {"q": (1, 2, 30, 16), "k": (1, 2, 40, 16), "v": (1, 2, 40, 16)} | change
     with pytest.raises(ShapeError, match=message):
         attention(*(random(*shape) for shape in shapes.values()), desc)
 
