@@ -2,8 +2,8 @@
 
     Entailment(facts, "i", history, rows).prove(start[i] <= history)  ->  refuted: start[3]=5, history=2, i=3
 
-Three answers, cheapest first: the linear forms (most questions), a counterexample among sampled metadata (most false claims), z3 on
-linear integers with uninterpreted tables, the facts instantiated at the index terms of the question. z3 is bounded by its own resource
+Cheapest first: the linear forms alone (most questions), a counterexample among sampled metadata (most false claims), sums of
+facts, and z3 on linear integers with uninterpreted tables, the facts instantiated at the index terms of the question. z3 is bounded by its own resource
 count, not by time, so that a compile gives the same slots on every machine. *Unknown* is an answer: callers keep the safe form.
 """
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 RESOURCES = 3_000_000  # z3's rlimit per question: about a second
+DEPTH = 4  # facts that one inequality may be the sum of
 ROUNDS = 2  # facts are instantiated at index terms, and once more at the index terms that this brings in
 POINTS = 96  # indices of a sampled Region that are tried
 
@@ -56,34 +57,30 @@ class Entailment:
     def prove(self, claim: Expr) -> Verdict:
         claim = simplify(claim)
         if claim not in self.asked:
-            self.asked[claim] = self._by_form(claim) or self._by_example(claim) or self._by_z3(claim)
+            self.asked[claim] = (
+                self._by_form(claim, 0) or self._by_example(claim) or self._by_form(claim, DEPTH) or self._by_z3(claim)
+            )
         return self.asked[claim]
-
-    def may_hold(self, claim: Expr) -> Verdict | None:
-        """The cheap half of `prove`: a refutation by example, or None."""
-        return self._by_example(simplify(claim))
 
     # Syntactic.
 
-    def _by_form(self, claim: Expr) -> Verdict | None:
-        if claim == TRUE:
-            return PROVED
+    def _by_form(self, claim: Expr, depth: int) -> Verdict | None:
         if claim == FALSE and self.index is None:
             return Verdict("refuted")
-        return PROVED if self._holds(claim) else None
+        return PROVED if self._holds(claim, depth) else None
 
-    def _holds(self, claim: Expr) -> bool:
+    def _holds(self, claim: Expr, depth: int) -> bool:
         match claim.op:
             case "and":
-                return all(map(self._holds, claim.args))
+                return all(self._holds(a, depth) for a in claim.args)
             case "or":
-                return any(map(self._holds, claim.args))
+                return any(self._holds(a, depth) for a in claim.args)
             case "lt" | "le":
                 gap = linear(claim.args[1]) - linear(claim.args[0])
-                return self._nonnegative(gap + Linear((), -1) if claim.op == "lt" else gap, 4)
+                return self._nonnegative(gap + Linear((), -1) if claim.op == "lt" else gap, depth)
             case "eq":
                 gap = linear(claim.args[1]) - linear(claim.args[0])
-                return self._nonnegative(gap, 4) and self._nonnegative(gap.scaled(-1), 4)
+                return self._nonnegative(gap, depth) and self._nonnegative(gap.scaled(-1), depth)
             case _:
                 return claim == TRUE
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cmir.analysis.linear import linear, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
-from cmir.dialects.expr import COLS, ROWS, ZERO, Expr, add, and_, const, le, lookup, show, substitute, var
+from cmir.dialects.expr import COLS, ROWS, ZERO, Expr, add, and_, const, le, lookup, show, substitute, var, walk
 from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
@@ -46,6 +46,7 @@ class Facts:
     facts: tuple[Fact, ...]
     monotone: tuple[Monotone, ...]
     constants: Mapping[str, tuple[int, tuple[int, ...]]]
+    scale: int = 0  # the largest constant in the clauses: samples must be large enough to tell it from none
 
     def kind(self, name: str) -> str:
         return next(p.kind for p in self.parameters if p.name == name)
@@ -87,7 +88,8 @@ def facts_of(spec: SpecOp) -> Facts:
             over = (index, m.lo, simplify(add(m.hi, const(-1))))
             text = f"{table} nondecreasing" + ("" if op.over is None else f" over [{show(m.lo)}, {show(m.hi)})")
             facts.append(Fact(le(lookup(table, here), lookup(table, add(here, const(1)))), over, text, _kind(over)))
-    return Facts(spec.sym_name.data, parameters, tuple(facts), tuple(monotone), constant_tables(spec))
+    numbers = (abs(t.value) for r in spec.regions_of_rows for c in r.clauses for t in walk(c.condition.data) if t.op == "const")
+    return Facts(spec.sym_name.data, parameters, tuple(facts), tuple(monotone), constant_tables(spec), max(numbers, default=0))
 
 
 def _kind(over: tuple[str, Expr, Expr] | None) -> Literal["scalar", "row", "col", "entry"]:

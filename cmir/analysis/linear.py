@@ -65,6 +65,11 @@ class Linear:
         return Linear(tuple((a, c) for a, c in self.terms if a != atom), self.constant)
 
     @property
+    def key(self) -> frozenset[tuple[Expr, int]]:
+        """The form without its constant, order forgotten."""
+        return frozenset(self.terms)
+
+    @property
     def is_constant(self) -> bool:
         return not self.terms
 
@@ -76,9 +81,9 @@ def linear(e: Expr) -> Linear:
         case "const":
             return Linear((), e.value)
         case "add":
-            return linear(e.args[0]) + linear(e.args[1])
+            return _rejoin(linear(e.args[0]) + linear(e.args[1]))
         case "sub":
-            return linear(e.args[0]) - linear(e.args[1])
+            return _rejoin(linear(e.args[0]) - linear(e.args[1]))
         case "neg":
             return linear(e.args[0]).scaled(-1)
         case "mul":
@@ -91,6 +96,16 @@ def linear(e: Expr) -> Linear:
         case _:
             atom = _simplify_atom(e)
             return linear(atom) if atom.op in ("const", "add", "sub", "neg", "mul") else Linear(((atom, 1),), 0)
+
+
+def _rejoin(form: Linear) -> Linear:
+    """`k * (u floordiv k) + u mod k = u`, for every multiple of it in the form."""
+    for atom, c in form.terms:
+        if atom.op == "mod":
+            quotient = make("floordiv", *atom.args)
+            if form.coefficient(quotient) == c * atom.args[1].value:
+                return _rejoin(form.without(atom).without(quotient) + linear(atom.args[0]).scaled(c))
+    return form
 
 
 def from_linear(form: Linear) -> Expr:

@@ -38,8 +38,10 @@ def sample(facts: Facts, count: int = SAMPLES, seed: int = 0, size: int = 40) ->
     rng = np.random.default_rng(seed)
     out: list[Draw] = []
     failures = 0
+    # Mostly `size`, some tiny, some large enough for the constants of the rule (a window of 128) to matter.
+    sizes = (max(size // 5, 2), size, min(3 * facts.scale, 1000) + size, size)
     while len(out) < count and failures < TRIES:
-        env = draw(facts, rng, size if len(out) % 4 else max(size // 5, 2))
+        env = draw(facts, rng, sizes[(len(out) + failures) % len(sizes)])
         if env is None:
             failures += 1
         else:

@@ -36,12 +36,15 @@ from xdsl.rewriter import Rewriter
 
 from cmir.analysis.entailment import Entailment, implies, negation
 from cmir.analysis.facts import Facts, facts_of
+from cmir.analysis.linear import Linear, linear
 from cmir.dialects.expr import TRUE, Expr, and_, eq, le, maximum, minimum, or_, select, walk
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp, spec_of_table
 from cmir.passes.canonicalize_intervals import simplify_under
 
 if TYPE_CHECKING:
     import numpy as np
+
+Terms = frozenset[tuple[Expr, int]]
 
 PROOFS = 6  # candidates for one pair that z3 is asked about
 
@@ -128,8 +131,25 @@ class _Span:
         (a_lo, a_hi, a), (b_lo, b_hi, b) = self.at, other.at
         if bool((a & b & (a_lo < b_hi) & (b_lo < a_hi)).any()):
             return False
+        if self._ends_before(other) or other._ends_before(self):
+            return True
         apart = or_(le(self.hi, other.lo), le(other.hi, self.lo))
         return self.entailment.prove(or_(apart, negation(and_(self.nonempty, other.nonempty)))).proved
+
+    @cached_property
+    def _edges(self) -> "tuple[dict[Terms, int], dict[Terms, int]]":
+        """Linear forms that `lo` is never below and that `hi` is never above: per linear part, the best constant."""
+        lowest, highest = dict[Terms, int](), dict[Terms, int]()
+        for form in _alternatives(self.lo, "max"):
+            lowest[form.key] = max(form.constant, lowest.get(form.key, form.constant))
+        for form in _alternatives(self.hi, "min"):
+            highest[form.key] = min(form.constant, highest.get(form.key, form.constant))
+        return lowest, highest
+
+    def _ends_before(self, other: "_Span") -> bool:
+        """`hi <= other.lo` by linear forms alone: the cheap answer for the many spans of a grid."""
+        lowest, highest = other._edges[0], self._edges[1]
+        return any(key in lowest and top <= lowest[key] for key, top in highest.items())
 
     def unite(self, other: "_Span") -> "_Span | None":
         """One span equal to the union, if a candidate is proved to be."""
@@ -154,6 +174,15 @@ class _Span:
             if tried == PROOFS:
                 return None
         return None
+
+
+def _alternatives(e: Expr, op: str) -> Iterator[Linear]:
+    """The linear forms of the operands of a (nested) max or min; of the expression itself otherwise."""
+    if e.op == op:
+        for a in e.args:
+            yield from _alternatives(a, op)
+    else:
+        yield linear(e)
 
 
 def _sampled(entailment: Entailment, e: Expr) -> "np.ndarray":

@@ -1,0 +1,129 @@
+"""Every stage is executable: the dense mask that a spec or a table means, and the intervals that a table says, in NumPy.
+
+`env` gives `rows`, `cols` and every scalar as an integer and every table as a `TableValue`. A pass is right when these agree before and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cmir.analysis.rules import constant_tables
+from cmir.dialects.expr import Expr, or_
+from cmir.dialects.interval import TableOp
+from cmir.dialects.maskspec import SpecOp
+from cmir.interp.domain import NumpyDomain, TableValue, Value
+from cmir.interp.evaluate import evaluate
+from cmir.interp.rule import run_rule
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def grid(env: Mapping[str, Value]) -> dict[str, Value]:
+    """`env` with `i` as [rows, 1] and `j` as [1, cols]."""
+    import numpy as np
+
+    rows, cols = int(env["rows"]), int(env["cols"])
+    return {**env, "i": np.arange(rows, dtype=np.int64)[:, None], "j": np.arange(cols, dtype=np.int64)[None, :]}
+
+
+def _fill(shape: tuple[int, int], value: Value) -> np.ndarray:
+    import numpy as np
+
+    return np.broadcast_to(np.asarray(value, dtype=bool), shape)
+
+
+def spec_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
+    """bool [rows, cols]: the rule itself, run as the user wrote it (surface) or clause by clause (normal form)."""
+    import numpy as np
+
+    domain = NumpyDomain()
+    statics = {p.name: p.value for p in spec.parameters if p.value is not None}
+    constants = {name: TableValue(np.asarray(v, dtype=np.int64), base) for name, (base, v) in constant_tables(spec).items()}
+    points = grid({**env, **statics, **constants})
+    shape = int(env["rows"]), int(env["cols"])
+    mask = np.zeros(shape, dtype=bool)
+    for region in spec.regions_of_rows:
+        lo, hi = (int(evaluate(e.data, points, domain)) for e in (region.lo, region.hi))
+        lo, hi = max(lo, 0), min(hi, shape[0])
+        if lo >= hi:
+            continue
+        here = {**points, "i": points["i"][lo:hi]}
+        if region.is_normal:
+            rule = or_(*(c.condition.data for c in region.clauses))
+            mask[lo:hi] = _fill((hi - lo, shape[1]), evaluate(rule, here, domain))
+        else:
+            mask[lo:hi] = _fill((hi - lo, shape[1]), run_rule(region, here, domain))
+    return mask
+
+
+def table_mask(table: TableOp, env: Mapping[str, Value]) -> np.ndarray:
+    """bool [rows, cols]: every position that some span of the table holds, residuals included."""
+    import numpy as np
+
+    domain = NumpyDomain()
+    points = grid(env)
+    by_row = table.axis.data == "rows"
+    mask = np.zeros((int(env["rows"]), int(env["cols"])), dtype=bool)
+    view = mask if by_row else mask.T
+    fixed, moving = ("i", "j") if by_row else ("j", "i")
+    # The fixed index runs down the view, the moving one across it.
+    points[fixed], points[moving] = points[fixed].reshape(-1, 1), points[moving].reshape(1, -1)
+    for region in table.regions_of_table:
+        lo, hi = (int(evaluate(e.data, points, domain)) for e in (region.lo, region.hi))
+        lo, hi = max(lo, 0), min(hi, view.shape[0])
+        if lo >= hi:
+            continue
+        here = {**points, fixed: points[fixed][lo:hi]}
+        for span in region.spans:
+            view[lo:hi] |= _fill((hi - lo, view.shape[1]), evaluate(span.contains(table.moving), here, domain))
+    return mask
+
+
+def table_intervals(table: TableOp, env: Mapping[str, Value]) -> np.ndarray:
+    """int32 [slots, 2, n]: the ends of every slot at every row (column); an absent or empty slot is [0, 0).
+
+    `table` is bounded and has its slots numbered. Slots that nothing proves disjoint are united where they overlap, as the preprocess
+    kernel does, so the intervals of one row are pairwise disjoint.
+    """
+    import numpy as np
+
+    assert table.slots is not None, "numbered by --merge-slots"
+    domain = NumpyDomain()
+    n = int(env["rows"] if table.axis.data == "rows" else env["cols"])
+    index = np.arange(n, dtype=np.int64)
+    out = np.zeros((table.slots.data, 2, n), dtype=np.int64)
+    for region in table.regions_of_table:
+        lo, hi = (int(evaluate(e.data, env, domain)) for e in (region.lo, region.hi))
+        lo, hi = max(lo, 0), min(hi, n)
+        if lo >= hi:
+            continue
+        here, memo = {**env, table.fixed: index[lo:hi]}, dict[Expr, Value]()
+        for k, span in enumerate(region.spans):
+            a, b, c = (evaluate(e, here, domain, memo) for e in (span.lo.data, span.hi.data, span.nonempty))
+            out[k, :, lo:hi] = np.where(c, np.stack(np.broadcast_arrays(a + 0 * index[lo:hi], b)), 0)
+        for a, b in region.fused:
+            fuse(out[a, :, lo:hi], out[b, :, lo:hi])
+    return out.astype(np.int32)
+
+
+def fuse(a: np.ndarray, b: np.ndarray) -> None:
+    """Where the intervals `a` and `b` ([2, n]) overlap, `b` becomes their union and `a` empty. In place."""
+    import numpy as np
+
+    overlap = (a[0] < b[1]) & (b[0] < a[1]) & (a[0] < a[1]) & (b[0] < b[1])
+    b[0] = np.where(overlap, np.minimum(a[0], b[0]), b[0])
+    b[1] = np.where(overlap, np.maximum(a[1], b[1]), b[1])
+    a[:, overlap] = 0
+
+
+def paint(intervals: np.ndarray, moving: int) -> np.ndarray:
+    """bool [n, moving]: the positions that the intervals int [slots, 2, n] hold."""
+    import numpy as np
+
+    position = np.arange(moving)[None, :]
+    mask = np.zeros((intervals.shape[2], moving), dtype=bool)
+    for lo, hi in intervals:
+        mask |= (lo[:, None] <= position) & (position < hi[:, None])
+    return mask
