@@ -23,7 +23,8 @@ def fill(skeleton: str, hooks: Mapping[str, str], meta: Sequence[str]) -> str:
     """The skeleton with `hooks` (name -> source of the function that takes its place, decorator included) filled in.
 
     `meta` lists metadata parameters as they stand in a parameter list (`meta_history_ptr: tl.constexpr`); arguments
-    and strings get their bare names. Replacements may use META too. A hook not given keeps its default.
+    get their bare names, and the string lists those without annotation. Replacements may use META too. A hook that is
+    not given keeps its default.
     Raises ValueError for a hook that the skeleton does not have.
     """
     unknown = sorted(set(hooks) - set(hook_names(skeleton)))
@@ -61,7 +62,8 @@ def _substitute(source: str, meta: Sequence[str]) -> str:
         elif isinstance(node, ast.Name) and node.id == "META":
             text, items = "META", names
         elif isinstance(node, ast.Constant) and node.value == "META":
-            text, items = '"META"', [f'"{name}"' for name in names]
+            # A list of parameters that Triton must not specialize on, which it never does on constexprs.
+            text, items = '"META"', [f'"{name}"' for name in names if name in meta]
         else:
             continue
         # ast counts bytes of UTF-8, we count characters.

@@ -117,8 +117,8 @@ def build(
 ) -> Descriptor:
     """Launches the preprocess kernel of the generated `module`; no host synchronisation, CUDA-graph capturable.
 
-    `cols` None means as many as `rows`. `live` says for which schedules (rows, columns) the live slots of partial tiles are stored. They are those of the
-    schedule's own table, or of the other table where its own axis is unbounded.
+    `cols` None means as many as `rows`. `live` says for which schedules (rows, columns) the live slots of partial tiles
+    are stored. They are those of the schedule's own table, or of the other table where its own axis is unbounded.
     Raises MetadataError for metadata that do not fit `signature`, CmirError for a device that cannot run the kernel.
     """
     cols = rows if cols is None else cols
@@ -137,19 +137,15 @@ def build(
         live = (True, True)  # the derived schedule copies its slots from the other one
     layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live)
     with on_device(packed.device):
-        buffer = torch.empty(layout.total, dtype=torch.int32, device=packed.device)
-        pieces = buffer.split_with_sizes(layout.sizes)
+        buffer = torch.empty(layout.size, dtype=torch.int32, device=packed.device)
+        buffer[: layout.zeroed].zero_()
+        wide = buffer.view(torch.int64)
         tensors = {
-            name: (piece.view(torch.int64) if name in _INT64 else piece)[:used].view(shape)
-            for (name, shape, used), piece in zip(layout.tensors, pieces, strict=True)
+            name: (wide if is_wide else buffer).as_strided(shape, strides, offset)
+            for name, shape, strides, offset, is_wide in layout.tensors
         }
-        arrived = tensors.pop("arrived")
-        arrived.zero_()
-        parts = tensors.pop("part_area"), tensors.pop("part_status")
         module.preprocess[(layout.programs, packed.masks)](
-            *(tensors[name] for name in _OUTPUTS),
-            *parts,
-            arrived[0],
+            *(tensors[name] for name in _ARGUMENTS),
             rows,
             cols,
             packed.entries,
@@ -162,21 +158,21 @@ def build(
             COL_LIVE=live[1],
         )
         if transposed:
-            _transpose(module, tensors, transposed, arrived[1], live=any(live))
+            _transpose(module, tensors, transposed, live=any(live))
     tables = {"row_table": row_slots, "col_table": col_slots}
     fields: dict[str, Any] = {name: tensors[name] if tables.get(name, 1) else None for name in _OUTPUTS}
     return Descriptor(**fields, rows=rows, cols=cols, tile=tile, batch=packed.batch, signature=signature, module=module)
 
 
-def _transpose(module: Any, tensors: Mapping[str, torch.Tensor], to: str, arrived: torch.Tensor, live: bool) -> None:
+def _transpose(module: Any, tensors: Mapping[str, torch.Tensor], to: str, live: bool) -> None:
     """Launches the kernel that derives the schedule of axis `to` from that of the other axis."""
     source = "col" if to == "row" else "row"
     masks, tiles = tensors[f"{to}_order"].shape
     if tiles:
         module.transpose_schedule[(tiles, masks)](
             *(tensors[f"{source}_{field}"] for field in ("state", "count", "index", "live")),
-            *(tensors[f"{to}_{field}"] for field in ("state", "count", "index", "live", "order")),
-            arrived,
+            *(tensors[f"{to}_{field}"] for field in ("state", "count", "index", "live", "order", "bins")),
+            tensors["transpose_arrived"],
             tiles,
             tensors[f"{source}_order"].shape[1],
             LIVE=live,
@@ -188,16 +184,19 @@ _OUTPUTS = (
     *("col_table", "col_state", "col_count", "col_index", "col_live", "col_order"),
     *("area", "status"),
 )
-_INT64 = frozenset(("area", "status", "part_area", "part_status"))
+_ARGUMENTS = (*_OUTPUTS, "row_bins", "col_bins", "parts", "arrived")
+_ZEROED = ("arrived", "transpose_arrived", "row_bins", "col_bins")
+_INT64 = ("area", "status", "parts")
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """One int32 allocation and how it is cut: `sizes` of all pieces, and for each name its shape and element count."""
+    """How one int32 allocation of `size` is cut: for each tensor its name, shape, strides, offset, and if int64."""
 
-    total: int
-    sizes: list[int]
-    tensors: list[tuple[str, tuple[int, ...], int]]
+    size: int
+    zeroed: int
+    """How much of it, from the start, is zero before the launch."""
+    tensors: tuple[tuple[str, tuple[int, ...], tuple[int, ...], int, bool], ...]
     programs: int
 
 
@@ -214,11 +213,13 @@ def _layout(
     m, n = -(-rows // tile[0]), -(-cols // tile[1])
     programs = max(1, m + n)
     shapes: dict[str, tuple[int, ...]] = {
+        "arrived": (masks,),
+        "transpose_arrived": (masks,),
+        "row_bins": (masks, n + 1),
+        "col_bins": (masks, m + 1),
         "area": (masks,),
         "status": (masks,),
-        "part_area": (masks, programs),
-        "part_status": (masks, programs),
-        "arrived": (2, -(-masks // _ALIGNMENT) * _ALIGNMENT),  # for each of the two kernels, a counter a mask
+        "parts": (masks, 2, programs),
         "row_table": (masks, row_slots, 2, rows),
         "col_table": (masks, col_slots, 2, cols),
     }
@@ -228,12 +229,13 @@ def _layout(
         shapes[f"{axis}_index"] = (masks, tiles, others)
         shapes[f"{axis}_live"] = (masks, tiles, others) if has_live else (1,)
         shapes[f"{axis}_order"] = (masks, tiles)
-    sizes: list[int] = []
-    tensors: list[tuple[str, tuple[int, ...], int]] = []
+    size = zeroed = 0
+    tensors: list[tuple[str, tuple[int, ...], tuple[int, ...], int, bool]] = []
     for name, shape in shapes.items():
-        used = math.prod(shape)
+        strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        width = 2 if name in _INT64 else 1
+        tensors.append((name, shape, strides, size // width, width == 2))
         # An empty tensor gets memory too: its pointer is an argument like any other.
-        words = max(1, used * 2 if name in _INT64 else used)
-        sizes.append(-(-words // _ALIGNMENT) * _ALIGNMENT)
-        tensors.append((name, shape, used))
-    return _Layout(sum(sizes), sizes, tensors, programs)
+        size += -(-max(1, width * math.prod(shape)) // _ALIGNMENT) * _ALIGNMENT
+        zeroed = size if name in _ZEROED else zeroed
+    return _Layout(size, zeroed, tuple(tensors), programs)

@@ -22,8 +22,11 @@ STEP: tl.constexpr = tl.constexpr(16)
 BLOCK: tl.constexpr = tl.constexpr(128)
 """Vector length where the vector does not depend on the tile size: a multiple of 16."""
 
-RANKED: tl.constexpr = tl.constexpr(32)
-"""Tiles ranked at once, each against BLOCK others: what keeps the comparison in registers."""
+SORTED: tl.constexpr = tl.constexpr(64)
+"""Tiles ordered at once, each compared with each: what keeps the comparison in registers."""
+
+FEW: tl.constexpr = tl.constexpr(4)
+"""Up to so many slots it is cheaper to try each on every tile than to ask first whether it is near."""
 
 
 @triton.jit
@@ -121,6 +124,7 @@ def list_tiles(
     table,
     state,
     count,
+    bins,
     index,
     live,
     tile,
@@ -177,13 +181,19 @@ def list_tiles(
         first_slot = tl.full([TILE, STEP], SLOTS, tl.int32)
         end_slot = tl.zeros([TILE, STEP], tl.int32)
         for k in range(SLOTS):
-            lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)[:, None]
-            hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)[:, None]
-            overlap = tl.maximum(tl.minimum(hi, start + OTHER) - tl.maximum(lo, start), 0)
-            if LIVE:
-                first_slot = tl.where(overlap > 0, tl.minimum(first_slot, k), first_slot)
-                end_slot = tl.where(overlap > 0, k + 1, end_slot)
-            seen += overlap
+            lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)
+            hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)
+            near = True
+            if SLOTS > FEW:
+                low_end, high_end = chunk * STEP * OTHER, (chunk + 1) * STEP * OTHER
+                near = tl.max(((lo < hi) & (lo < high_end) & (hi > low_end)).to(tl.int32)) > 0
+            if near:
+                overlap = tl.minimum(hi[:, None], start + OTHER) - tl.maximum(lo[:, None], start)
+                overlap = tl.maximum(overlap, 0)
+                if LIVE:
+                    first_slot = tl.where(overlap > 0, tl.minimum(first_slot, k), first_slot)
+                    end_slot = tl.where(overlap > 0, k + 1, end_slot)
+                seen += overlap
         visible = tl.sum(seen, axis=0)
         # Full: every pair of the tile's valid rows and of all TILE_N columns. A ragged last column tile cannot be.
         valid = rows - tile * TILE_M if BY_ROWS else rows - t * TILE_M
@@ -206,30 +216,38 @@ def list_tiles(
         pairs += tl.sum(visible).to(tl.int64)
     tl.store(count, n_partial)
     tl.store(count + 1, n_full)
+    tl.atomic_add(bins + (tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
     return pairs
 
 
 @triton.jit
-def order_tiles(count, order, tiles):
-    """Stores the tiles of one axis by listed tiles, most first, ties by index: each tile's place is its rank."""
-    for base in range(0, tiles, RANKED):
-        tile = base + tl.arange(0, RANKED)
-        work = listed(count, tile, tiles)[:, None]
-        rank = tl.zeros([RANKED], tl.int32)
-        for other_base in range(0, tiles, BLOCK):
-            other = other_base + tl.arange(0, BLOCK)
-            other_work = listed(count, other, tiles)[None, :]
-            earlier = (other_work > work) | ((other_work == work) & (other[None, :] < tile[:, None]))
-            rank += tl.sum(earlier.to(tl.int32), axis=1)
-        tl.store(order + rank, tile, mask=tile < tiles)
+def order_tiles(count, bins, order, tiles, others):
+    """Stores the tiles of one axis by listed tiles, most first, ties by index: a stable counting sort.
 
-
-@triton.jit
-def listed(count, tile, tiles):
-    """Number of tiles listed for `tile`; -1 beyond the last tile, so that nothing ranks behind it."""
-    n_partial = tl.load(count + 2 * tile, mask=tile < tiles, other=-1, cache_modifier=".cg")
-    n_full = tl.load(count + 2 * tile + 1, mask=tile < tiles, other=0, cache_modifier=".cg")
-    return n_partial + n_full
+    bins[b], for b in [0, others], holds the number of tiles that list others - b tiles; it becomes the place of the
+    next such tile.
+    """
+    before = 0
+    for base in range(0, others + 1, BLOCK):
+        b = base + tl.arange(0, BLOCK)
+        size = tl.load(bins + b, mask=b <= others, other=0, cache_modifier=".cg")
+        tl.store(bins + b, before + tl.cumsum(size, axis=0) - size, mask=b <= others)
+        before += tl.sum(size)
+    tl.debug_barrier()
+    for base in range(0, tiles, SORTED):
+        tile = base + tl.arange(0, SORTED)
+        mask = tile < tiles
+        n_partial = tl.load(count + 2 * tile, mask=mask, other=0, cache_modifier=".cg")
+        n_full = tl.load(count + 2 * tile + 1, mask=mask, other=0, cache_modifier=".cg")
+        b = tl.where(mask, others - n_partial - n_full, -1)
+        same = b[:, None] == b[None, :]
+        rank = tl.sum((same & (tile[None, :] < tile[:, None])).to(tl.int32), axis=1)
+        size = tl.sum(same.to(tl.int32), axis=1)
+        place = tl.load(bins + b, mask=mask, other=0)
+        tl.store(order + place + rank, tile, mask=mask)
+        tl.debug_barrier()  # every place is read before one is moved, and moved before it is read again
+        tl.store(bins + b, place + size, mask=mask & (rank == size - 1))
+        tl.debug_barrier()
 
 
 @triton.jit
@@ -264,8 +282,9 @@ def preprocess(
     col_order,
     area,
     status,
-    part_area,
-    part_status,
+    row_bins,
+    col_bins,
+    parts,
     arrived,
     rows,
     cols,
@@ -278,7 +297,10 @@ def preprocess(
     ROW_LIVE: tl.constexpr,
     COL_LIVE: tl.constexpr,
 ):
-    """Grid (max(1, row tiles + column tiles), masks); `arrived` starts at zero; `entries`: longest free table."""
+    """Grid (max(1, row tiles + column tiles), masks); `arrived` and both `bins` start at zero.
+
+    `parts` is scratch, int64 [masks, 2, programs]; `entries` is the length of the longest free table.
+    """
     p = tl.program_id(0)
     z = tl.program_id(1)
     mask_number = z.to(tl.int64)
@@ -289,8 +311,10 @@ def preprocess(
     col_state += mask_number * col_tiles * tl.cdiv(row_tiles, 16)
     row_count += mask_number * row_tiles * 2
     col_count += mask_number * col_tiles * 2
-    part_area += mask_number * programs
-    part_status += mask_number * programs
+    row_bins += mask_number * (col_tiles + 1)
+    col_bins += mask_number * (row_tiles + 1)
+    part_area = parts + mask_number * 2 * programs
+    part_status = part_area + programs
 
     pairs = tl.full([], 0, tl.int64)
     broken = tl.full([], NO_BREAK, tl.int64)
@@ -308,6 +332,7 @@ def preprocess(
                 row_table,
                 row_state + p.to(tl.int64) * tl.cdiv(col_tiles, 16),
                 row_count + 2 * p,
+                row_bins,
                 row_index + row_line * col_tiles,
                 row_live + row_line * col_tiles,
                 p,
@@ -334,6 +359,7 @@ def preprocess(
                 col_table,
                 col_state + tile.to(tl.int64) * tl.cdiv(row_tiles, 16),
                 col_count + 2 * tile,
+                col_bins,
                 col_index + col_line * row_tiles,
                 col_live + col_line * row_tiles,
                 tile,
@@ -372,9 +398,9 @@ def preprocess(
         word = tl.min(all_broken)
         tl.store(status + z, tl.where(word == NO_BREAK, 0, word))
         if ROW_SLOTS > 0:
-            order_tiles(row_count, row_order + mask_number * row_tiles, row_tiles)
+            order_tiles(row_count, row_bins, row_order + mask_number * row_tiles, row_tiles, col_tiles)
         if COL_SLOTS > 0:
-            order_tiles(col_count, col_order + mask_number * col_tiles, col_tiles)
+            order_tiles(col_count, col_bins, col_order + mask_number * col_tiles, col_tiles, row_tiles)
 
 
 @triton.jit(do_not_specialize=["tiles", "from_tiles"])
@@ -388,6 +414,7 @@ def transpose_schedule(
     index,
     live,
     order,
+    bins,
     arrived,
     tiles,
     from_tiles,
@@ -400,6 +427,7 @@ def transpose_schedule(
     state += line * tl.cdiv(from_tiles, 16)
     index += line * from_tiles
     live += line * from_tiles
+    bins += z * (from_tiles + 1)
     n_partial = 0
     n_full = 0
     for base in range(0, from_tiles, BLOCK):
@@ -432,5 +460,6 @@ def transpose_schedule(
         )
     tl.store(count + 2 * line, n_partial)
     tl.store(count + 2 * line + 1, n_full)
+    tl.atomic_add(bins + (from_tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
     if arrive_last(arrived + z):
-        order_tiles(count + 2 * z * tiles, order + z * tiles, tiles)
+        order_tiles(count + 2 * z * tiles, bins, order + z * tiles, tiles, from_tiles)

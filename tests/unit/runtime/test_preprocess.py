@@ -26,7 +26,7 @@ STORE = """
 # hook: store_{axis}_slots
 @triton.jit
 def store_{axis}_slots(table, i, mask, z, rows, cols, META):
-    for k in tl.static_range({slots}):
+    for k in range({slots}):
         lo = table_value(meta_{axis}, meta_{axis}_stride, (2 * k) * {axis}s + i, z)
         hi = table_value(meta_{axis}, meta_{axis}_stride, (2 * k + 1) * {axis}s + i, z)
         tl.store(table + (2 * k) * {axis}s + i, lo, mask=mask)
@@ -280,7 +280,7 @@ def fact_metadata(batch: int) -> dict[str, torch.Tensor]:
         ("extra", (1, 998), 5000, r"the metadata of mask 1 break the declared fact `extra\[e\] <= e` at entry 998$"),
     ],
 )
-@pytest.mark.parametrize("slots", [(1, 1), (None, 1), (1, None)])
+@pytest.mark.parametrize("slots", [(1, 1), (None, 1)])
 def test_broken_facts(name: str, where: tuple[int, ...], value: int, message: str, slots) -> None:
     module = load(fill(SKELETON, FACT_HOOKS, FACT_META))
     signature = Signature("facts", FACT_SIGNATURE.parameters, *slots, FACTS)
@@ -326,7 +326,7 @@ def test_filling_hooks() -> None:
     with pytest.raises(ValueError, match="no hook wrong in this skeleton; it has store_row_slots"):
         fill(SKELETON, {"wrong": ""}, [])
     filled = fill(SKELETON, {}, ["meta_a", "meta_a_ptr: tl.constexpr"])
-    assert '["rows", "cols", "entries", "meta_a", "meta_a_ptr"]' in filled
+    assert '["rows", "cols", "entries", "meta_a"]' in filled
     assert "    entries,\n    meta_a,\n    meta_a_ptr: tl.constexpr,\n" in filled
     assert "row_facts(i, z, rows, cols, meta_a, meta_a_ptr)" in filled
     assert "def row_facts(i, z, rows, cols, meta_a, meta_a_ptr: tl.constexpr):" in filled
@@ -334,30 +334,28 @@ def test_filling_hooks() -> None:
 
 
 COMPILE = """
-import time
 import torch
 from offline import compile_kernel, install, registers_and_spills
 install()
 import test_preprocess as tests
 
-for slots, tile in ((1, (128, 128)), (4, (16, 64)), (65, (128, 128))):
-    module, signature = tests.table_mask(slots, slots)
-    start = time.perf_counter()
-    pointers = [torch.int32] * 12 + [torch.int64] * 4 + [torch.int32]
-    meta = (torch.int64, 5, 6, torch.int32, 7, 8)
+pointers = [torch.int32] * 12 + [torch.int64] * 2 + [torch.int32] * 2 + [torch.int64, torch.int32]
+for slots, tile in ((1, (128, 128)), (4, (16, 64)), (6, (128, 128)), (65, (128, 128))):
+    module, _ = tests.table_mask(slots, slots)
     kernel = compile_kernel(
-        module.preprocess, *pointers, 1000, 2000, 0, *meta, ROW_SLOTS=slots, COL_SLOTS=slots,
-        TILE_M=tile[0], TILE_N=tile[1], ROW_LIVE=slots > 4, COL_LIVE=slots > 4,
+        module.preprocess, *pointers, 1000, 2000, 0, torch.int64, 5, 6, torch.int32, 7, 8, ROW_SLOTS=slots,
+        COL_SLOTS=slots, TILE_M=tile[0], TILE_N=tile[1], ROW_LIVE=slots > 4, COL_LIVE=slots > 4,
     )
-    print(slots, tile, round(time.perf_counter() - start, 1), *registers_and_spills(kernel))
     assert ".f32" not in kernel.asm["ptx"] and "atom.global.gpu.acq_rel" in kernel.asm["ptx"]
+    print("preprocess", len(kernel.asm["ptx"]), *registers_and_spills(kernel))
 for live in (False, True):
-    kernel = compile_kernel(module.transpose_schedule, *[torch.int32] * 10, 10, 20, LIVE=live)
-    print(live, *registers_and_spills(kernel))
+    kernel = compile_kernel(module.transpose_schedule, *[torch.int32] * 11, 10, 20, LIVE=live)
+    print("transpose", len(kernel.asm["ptx"]), *registers_and_spills(kernel))
 """
 
 
 def test_compiles_for_hopper() -> None:
-    lines = offline.run(COMPILE, Path(__file__).parent).splitlines()
-    assert len(lines) == 5
-    assert all(int(line.split()[-1]) < 128 for line in lines), lines  # a few scalars, kept across the cold end
+    lines = [line.split() for line in offline.run(COMPILE, Path(__file__).parent).splitlines()]
+    assert [line[0] for line in lines] == ["preprocess"] * 4 + ["transpose"] * 2
+    assert all(int(spilled) < 128 for *_, spilled in lines), lines  # a few scalars, kept across the cold end
+    assert int(lines[3][1]) < 1.1 * int(lines[2][1]), "code grows with the number of slots"
