@@ -1,0 +1,237 @@
+"""From tables to the preprocess kernel: metadata in, Execution Descriptor out.
+
+    slot k at row i  =  [lo, hi) of the k-th span of the region that holds i, where the span is not empty, else [0, 0)
+
+Before:
+
+    interval.table @causal_rows of @causal axis rows slots 1 {
+      interval.region @all [0, rows) {
+        interval.span [0, min(cols, i + 1)) from "all.0"
+      }
+    }
+
+After:
+
+    descriptor.preprocess @causal_preprocess of @causal () {
+      descriptor.slots rows (%i) {
+        %zero = arith.constant 0 : index
+        ...
+        descriptor.endpoints [%lo, %hi) from "all.0"
+      }
+      descriptor.slots cols (%j) { ... }
+    }
+
+Endpoints become SSA, equal terms once. The facts of the spec become numbered checks. Slots that nothing proves disjoint are united where they
+overlap. Every end is clamped into its axis: metadata that break the facts give a wrong mask and a status that says so, never an access
+outside a table. An axis whose table has a residual gets no slots; if both axes have one, the pass refuses and names the literals.
+"""
+
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from cmir.analysis.facts import Fact, facts_of, in_range
+from cmir.analysis.linear import negate, simplify
+from cmir.dialects.descriptor import EndpointsOp, FactOp, FirstOp, HoldsOp, LengthOp, PreprocessOp, SlotsOp
+from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, and_, const, free_names, le, lt, maximum, minimum, or_, select, var
+from cmir.dialects.interval import TableOp
+from cmir.dialects.maskspec import INDEX, ColsOp, LookupOp, ModOp, RowsOp, SpecOp
+from cmir.errors import SpecError
+
+PREDICATES = {"eq": "eq", "lt": "slt", "le": "sle"}
+BINARY: dict[str, type[Operation]] = {
+    "add": arith.AddiOp,
+    "sub": arith.SubiOp,
+    "mul": arith.MuliOp,
+    "floordiv": arith.FloorDivSIOp,
+    "mod": ModOp,
+    "min": arith.MinSIOp,
+    "max": arith.MaxSIOp,
+    "and": arith.AndIOp,
+    "or": arith.OrIOp,
+}
+
+
+@dataclass(frozen=True)
+class LowerDescriptor(ModulePass):
+    """Build the preprocess kernel: metadata in, Execution Descriptor out."""
+
+    name = "lower-descriptor"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
+            tables = [t for t in op.walk() if isinstance(t, TableOp) and t.spec == spec.sym_name]
+            _require_tables(spec, tables)
+            preprocess = build_preprocess(spec, tables)
+            Rewriter.insert_op(preprocess, InsertPoint.after(tables[-1]))
+
+
+def _require_tables(spec: SpecOp, tables: list[TableOp]) -> None:
+    name = spec.sym_name.data
+    for axis, flags in (("rows", "--lower-intervals"), ("cols", "--transpose")):
+        if not any(t.axis.data == axis for t in tables):
+            raise SpecError(f"@{name} has no table of {axis} yet; run {flags} first", spec)
+    for table in tables:
+        if table.slots is None and table.residual_span is None:
+            raise SpecError(f"the slots of @{table.sym_name.data} are not numbered yet; run --merge-slots first", table)
+    reasons = [(t, s) for t in tables if (s := t.residual_span) is not None]
+    if len(reasons) == len(tables):
+        notes = [
+            (f"{t.axis.data}: '{s.residual.data}' bounds no interval, since {s.reason.data}", s)
+            for t, s in reasons
+            if s.residual is not None and s.reason is not None
+        ]
+        raise SpecError(
+            f"mask @{name} is bounded neither by row nor by column, so no number of intervals says it; "
+            "state the fact that is missing, or change the rule",
+            spec,
+            notes,
+        )
+
+
+def build_preprocess(spec: SpecOp, tables: list[TableOp]) -> PreprocessOp:
+    facts = facts_of(spec)
+    arguments = list(spec.body.block.args)
+    block = Block(arg_types=[a.type for a in arguments])
+    metadata = dict(zip((p.name for p in facts.parameters), block.args, strict=True))
+    for table in sorted(tables, key=lambda t: t.axis.data != "rows"):
+        if table.slots is not None:
+            op = _slots(table, metadata)
+            op.location = table.location
+            block.add_op(op)
+    for number, fact in enumerate(facts.facts, 1):
+        block.add_op(_fact(number, fact, metadata))
+    name = spec.sym_name.data
+    out = PreprocessOp(f"{name}_preprocess", name, [p.name for p in facts.parameters], Region(block))
+    out.location = spec.location
+    return out
+
+
+def _slots(table: TableOp, metadata: dict[str, SSAValue]) -> SlotsOp:
+    assert table.slots is not None
+    here = var(table.fixed)
+    _, end = table.bounds
+    # A mask that never shows anything still has a table: one slot, always empty.
+    count = max(table.slots.data, 1)
+    ends = [[ZERO, ZERO] for _ in range(count)]
+    origins: list[list[str]] = [[] for _ in range(count)]
+    for region in table.regions_of_table:
+        inside = _inside(here, table, region.lo.data, region.hi.data)
+        for k, span in enumerate(region.spans):
+            lo, hi = maximum(ZERO, span.lo.data), minimum(end, span.hi.data)
+            live = and_(inside, span.condition, lt(lo, hi))
+            ends[k] = [select(live, lo, ends[k][0]), select(live, hi, ends[k][1])]
+            origins[k] += span.origins
+    for a, b in sorted({pair for r in table.regions_of_table for pair in r.fused}):
+        _fuse(ends, a, b)
+    emitter = _Emitter(metadata)
+    argument = emitter.bind(table.fixed)
+    slots = [(emitter.emit(simplify(lo)), emitter.emit(simplify(hi))) for lo, hi in ends]
+    emitter.builder.insert(EndpointsOp(slots, origins))
+    argument.name_hint = table.fixed
+    return SlotsOp(table.axis.data, Region(emitter.block))
+
+
+def _inside(here: Expr, table: TableOp, lo: Expr, hi: Expr) -> Expr:
+    """`lo <= here < hi`, less what holds of every index."""
+    length = ROWS if table.axis.data == "rows" else COLS
+    parts = [TRUE if lo == ZERO else le(lo, here), TRUE if hi == length else lt(here, hi)]
+    return and_(*parts)
+
+
+def _fuse(ends: list[list[Expr]], a: int, b: int) -> None:
+    """Where slots a and b overlap, b becomes their union and a empty: two intervals that overlap are one."""
+    (a_lo, a_hi), (b_lo, b_hi) = ends[a], ends[b]
+    overlap = and_(lt(a_lo, b_hi), lt(b_lo, a_hi), lt(a_lo, a_hi), lt(b_lo, b_hi))
+    ends[a] = [select(overlap, ZERO, a_lo), select(overlap, ZERO, a_hi)]
+    ends[b] = [select(overlap, minimum(a_lo, b_lo), b_lo), select(overlap, maximum(a_hi, b_hi), b_hi)]
+
+
+def _fact(number: int, fact: Fact, metadata: dict[str, SSAValue]) -> FactOp:
+    emitter = _Emitter(metadata)
+    condition = fact.condition
+    if fact.over is not None:
+        name, lo, hi = fact.over
+        emitter.bind(name)
+        condition = or_(negate(in_range(var(name), lo, hi)), condition)
+    holds = emitter.emit(simplify(condition))
+    emitter.builder.insert(HoldsOp(holds))
+    return FactOp(number, fact.text, fact.kind, Region(emitter.block))
+
+
+class _Emitter:
+    """Expressions as SSA in one block; equal terms are emitted once."""
+
+    def __init__(self, metadata: dict[str, SSAValue], outer: "_Emitter | None" = None) -> None:
+        self.metadata = metadata
+        self.block = Block()
+        self.builder = Builder(InsertPoint.at_end(self.block))
+        self.memo: dict[Expr, SSAValue] = {} if outer is None else dict(outer.memo)
+
+    def bind(self, name: str) -> SSAValue:
+        """A block argument that an index name stands for."""
+        value = self.block.insert_arg(INDEX, len(self.block.args))
+        value.name_hint = name
+        # What was computed from an outer index of the same name is another value here.
+        self.memo = {e: v for e, v in self.memo.items() if name not in free_names(e)}
+        self.memo[var(name)] = value
+        return value
+
+    def emit(self, e: Expr) -> SSAValue:
+        if e not in self.memo:
+            self.memo[e] = self._emit(e)
+        return self.memo[e]
+
+    def _add(self, op: Operation) -> SSAValue:
+        return self.builder.insert(op).results[0]
+
+    def _emit(self, e: Expr) -> SSAValue:
+        match e.op:
+            case "const":
+                return self._add(arith.ConstantOp(IntegerAttr(e.value, INDEX)))
+            case "bool":
+                return self._add(arith.ConstantOp(BoolAttr.from_bool(bool(e.value))))
+            case "var":
+                return self._variable(e.name)
+            case "lookup":
+                return self._add(LookupOp(self.metadata[e.name], self.emit(e.args[0])))
+            case "neg":
+                return self._add(arith.SubiOp(self.emit(const(0)), self.emit(e.args[0])))
+            case "not":
+                return self._add(arith.XOrIOp(self.emit(e.args[0]), self.emit(TRUE)))
+            case "select":
+                return self._add(arith.SelectOp(*map(self.emit, e.args)))
+            case "first":
+                return self._first(e)
+            case op if op in PREDICATES:
+                return self._add(arith.CmpiOp(self.emit(e.args[0]), self.emit(e.args[1]), PREDICATES[op]))
+            case op if op in BINARY:
+                out = self.emit(e.args[0])
+                for a in e.args[1:]:
+                    out = self._add(BINARY[op](out, self.emit(a)))  # pyright: ignore[reportCallIssue]
+                return out
+            case _:
+                raise SpecError(f"'{e}' has no code; run --canonicalize-intervals first")
+
+    def _variable(self, name: str) -> SSAValue:
+        if name == "rows":
+            return self._add(RowsOp())
+        if name == "cols":
+            return self._add(ColsOp())
+        if name in self.metadata:
+            return self.metadata[name]
+        return self._add(LengthOp(self.metadata[name.removesuffix("_length")]))
+
+    def _first(self, e: Expr) -> SSAValue:
+        lo, hi = self.emit(e.args[0]), self.emit(e.args[1])
+        inner = _Emitter(self.metadata, self)
+        inner.bind(e.name)
+        inner.builder.insert(HoldsOp(inner.emit(e.args[2])))
+        return self._add(FirstOp(lo, hi, Region(inner.block)))
+
