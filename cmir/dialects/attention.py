@@ -11,7 +11,8 @@ walk the row schedule; dkv owns a tile of columns and walks the column schedule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 from xdsl.dialects.builtin import IntAttr, StringAttr, SymbolNameConstraint
 from xdsl.ir import Block, Dialect, Operation, Region
@@ -23,8 +24,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from cmir.dialects.interval import AXES
 
-ROLES = ("forward", "dq", "dkv")
-SCHEDULE = {"forward": "rows", "dq": "rows", "dkv": "cols"}
+Role = Literal["forward", "dq", "dkv"]
+ROLES: Final[tuple[Role, ...]] = ("forward", "dq", "dkv")
+SCHEDULE: Final[Mapping[Role, str]] = {"forward": "rows", "dq": "rows", "dkv": "cols"}
 
 
 @irdl_op_definition
@@ -84,7 +86,7 @@ class TilesOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.state.data} schedule {self.schedule.data} ")
-        printer.print_region(self.body)
+        printer.print_region(self.body, print_empty_block=False)
 
     def verify_(self) -> None:
         ops = list(self.body.block.ops)
@@ -129,7 +131,7 @@ class KernelOp(IRDLOperation):
         printer.print_string(f" {self.role.data} of ")
         printer.print_symbol_name(self.preprocess.data)
         printer.print_string(" ")
-        printer.print_region(self.body)
+        printer.print_region(self.body, print_empty_block=False)
 
     def verify_(self) -> None:
         if self.role.data not in ROLES:
@@ -137,7 +139,7 @@ class KernelOp(IRDLOperation):
         loops = [op for op in self.body.block.ops if isinstance(op, TilesOp)]
         if [t.state.data for t in loops] != ["partial", "full"] or len(loops) != len(list(self.body.block.ops)):
             raise VerifyException("a kernel walks its partial tiles, then its full tiles")
-        want = SCHEDULE[self.role.data]
+        want = SCHEDULE[self.role.data]  # pyright: ignore[reportArgumentType]
         if any(t.schedule.data != want for t in loops):
             raise VerifyException(f"a {self.role.data} kernel walks the {want} schedule")
 

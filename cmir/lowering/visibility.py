@@ -32,10 +32,18 @@ def needs_live_test(slots: int) -> bool:
 
 
 def table_axis(kernel: Kernel, row_slots: int | None, col_slots: int | None) -> Axis:
-    """Whose table `kernel` tests: its own axis's, or the other's where its own has no bounded number of slots."""
+    """Whose table `kernel` tests (a count of None: that axis is unbounded, and has no table).
+
+    The other axis's where its own has none, or where the other is tested unrolled with fewer slots; its own otherwise, whose slots are
+    loaded once and are the ones that its schedule's live words name.
+    """
     own = FIXED_AXIS[kernel]
-    bounded: dict[Axis, bool] = {"rows": bool(row_slots), "cols": bool(col_slots)}
-    return own if bounded[own] or not any(bounded.values()) else ("cols" if own == "rows" else "rows")
+    other: Axis = "cols" if own == "rows" else "rows"
+    slots: dict[Axis, int | None] = {"rows": row_slots, "cols": col_slots}
+    mine, theirs = slots[own], slots[other]
+    if mine is None:
+        return other
+    return other if theirs is not None and theirs < mine and not needs_live_test(theirs) else own
 
 
 def visibility_hooks(

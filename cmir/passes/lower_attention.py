@@ -1,6 +1,6 @@
 """The attention kernels as structure: which schedule each walks, and how it tests a partial tile.
 
-    test of kernel K  =  the table with fewer slots; on a tie the table of the axis whose tile K owns (its slots are loaded once)
+    test of kernel K  =  the table of the axis whose tile K owns (its slots are loaded once), or the other table where it has fewer slots
 
 Before:
 
@@ -30,7 +30,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from cmir.dialects.attention import ROLES, SCHEDULE, KernelOp, TilesOp, VisibleOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.errors import SpecError
-from cmir.lowering.visibility import needs_live_test
+from cmir.lowering.visibility import Kernel, needs_live_test, table_axis
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,11 @@ class LowerAttention(ModulePass):
                 after = kernel
 
 
-def build_kernel(role: str, preprocess: PreprocessOp) -> KernelOp:
+def build_kernel(role: Kernel, preprocess: PreprocessOp) -> KernelOp:
     schedule = SCHEDULE[role]
-    axis, slots = choose_table(schedule, preprocess)
+    axis = table_axis(role, preprocess.slot_count("rows"), preprocess.slot_count("cols"))
+    slots = preprocess.slot_count(axis)
+    assert slots is not None, "an axis is bounded"
     visible = VisibleOp(axis, slots, "live" if needs_live_test(slots) else "unrolled")
     loops = [TilesOp("partial", schedule, [visible]), TilesOp("full", schedule, [])]
     return KernelOp(f"{preprocess.spec.data}_{role}", role, preprocess.sym_name.data, loops)
-
-
-def choose_table(own: str, preprocess: PreprocessOp) -> tuple[str, int]:
-    """The axis whose table a kernel tests, and its slots: fewest slots, its own axis on a tie."""
-    counts = {axis: preprocess.slot_count(axis) for axis in ("rows", "cols")}
-    bounded = {axis: n for axis, n in counts.items() if n is not None}
-    axis = min(bounded, key=lambda a: (bounded[a], a != own))
-    return axis, bounded[axis]

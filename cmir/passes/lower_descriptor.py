@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, BoolAttr, IntegerAttr, LocationAttr, ModuleOp, NameLoc, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -119,23 +119,34 @@ def _slots(table: TableOp, metadata: dict[str, SSAValue]) -> SlotsOp:
     _, end = table.bounds
     # A mask that never shows anything still has a table: one slot, always empty.
     count = max(table.slots.data, 1)
-    ends = [[ZERO, ZERO] for _ in range(count)]
+    ends = [(ZERO, ZERO) for _ in range(count)]
     origins: list[list[str]] = [[] for _ in range(count)]
+    emitter = _Emitter(metadata)
+    emitter.bind(table.fixed)
     for region in table.regions_of_table:
         inside = _inside(here, table, region.lo.data, region.hi.data)
         for k, span in enumerate(region.spans):
-            lo, hi = maximum(ZERO, span.lo.data), minimum(end, span.hi.data)
-            live = and_(inside, span.condition, lt(lo, hi))
-            ends[k] = [select(live, lo, ends[k][0]), select(live, hi, ends[k][1])]
+            lo, hi = simplify(maximum(ZERO, span.lo.data)), simplify(minimum(end, span.hi.data))
+            live = simplify(and_(inside, span.condition, lt(lo, hi)))
+            emitter.note(f"slot {k}: {', '.join(span.origins)}", region)
+            for part in (live, lo, hi):
+                emitter.emit(part)
+            ends[k] = _choose(live, lo, ends[k][0]), _choose(live, hi, ends[k][1])
+            for e in ends[k]:
+                emitter.emit(e)
             origins[k] += span.origins
     for a, b in sorted({pair for r in table.regions_of_table for pair in r.fused}):
-        _fuse(ends, a, b)
-    emitter = _Emitter(metadata)
-    argument = emitter.bind(table.fixed)
-    slots = [(emitter.emit(simplify(lo)), emitter.emit(simplify(hi))) for lo, hi in ends]
+        emitter.note(f"slots {a} and {b}: united where they overlap", table)
+        ends[a], ends[b] = _fuse(ends[a], ends[b])
+        for e in (*ends[a], *ends[b]):
+            emitter.emit(e)
+    slots = [(emitter.emit(lo), emitter.emit(hi)) for lo, hi in ends]
     emitter.builder.insert(EndpointsOp(slots, origins))
-    argument.name_hint = table.fixed
     return SlotsOp(table.axis.data, Region(emitter.block))
+
+
+def _choose(condition: Expr, a: Expr, b: Expr) -> Expr:
+    return a if a == b else select(condition, a, b)
 
 
 def _inside(here: Expr, table: TableOp, lo: Expr, hi: Expr) -> Expr:
@@ -145,12 +156,12 @@ def _inside(here: Expr, table: TableOp, lo: Expr, hi: Expr) -> Expr:
     return and_(*parts)
 
 
-def _fuse(ends: list[list[Expr]], a: int, b: int) -> None:
+def _fuse(a: tuple[Expr, Expr], b: tuple[Expr, Expr]) -> tuple[tuple[Expr, Expr], tuple[Expr, Expr]]:
     """Where slots a and b overlap, b becomes their union and a empty: two intervals that overlap are one."""
-    (a_lo, a_hi), (b_lo, b_hi) = ends[a], ends[b]
+    (a_lo, a_hi), (b_lo, b_hi) = a, b
     overlap = and_(lt(a_lo, b_hi), lt(b_lo, a_hi), lt(a_lo, a_hi), lt(b_lo, b_hi))
-    ends[a] = [select(overlap, ZERO, a_lo), select(overlap, ZERO, a_hi)]
-    ends[b] = [select(overlap, minimum(a_lo, b_lo), b_lo), select(overlap, maximum(a_hi, b_hi), b_hi)]
+    empty = select(overlap, ZERO, a_lo), select(overlap, ZERO, a_hi)
+    return empty, (select(overlap, minimum(a_lo, b_lo), b_lo), select(overlap, maximum(a_hi, b_hi), b_hi))
 
 
 def _fact(number: int, fact: Fact, metadata: dict[str, SSAValue]) -> FactOp:
@@ -173,6 +184,11 @@ class _Emitter:
         self.block = Block()
         self.builder = Builder(InsertPoint.at_end(self.block))
         self.memo: dict[Expr, SSAValue] = {} if outer is None else dict(outer.memo)
+        self.location: LocationAttr = UNKNOWN_LOC if outer is None else outer.location
+
+    def note(self, text: str, source: Operation) -> None:
+        """What the ops from here on belong to: the printer repeats it on every line."""
+        self.location = NameLoc(StringAttr(text), source.location)
 
     def bind(self, name: str) -> SSAValue:
         """A block argument that an index name stands for."""
@@ -189,6 +205,7 @@ class _Emitter:
         return self.memo[e]
 
     def _add(self, op: Operation) -> SSAValue:
+        op.location = self.location
         return self.builder.insert(op).results[0]
 
     def _emit(self, e: Expr) -> SSAValue:

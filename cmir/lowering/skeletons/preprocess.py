@@ -16,8 +16,8 @@ import triton.language as tl
 NO_BREAK: tl.constexpr = tl.constexpr(0x7FFFFFFFFFFFFFFF)
 """Status of a program that found no broken fact: larger than any status word."""
 
-STEP: tl.constexpr = tl.constexpr(16)
-"""Tiles that a program of `preprocess` handles at once: one word of tile states."""
+STEP: tl.constexpr = tl.constexpr(32)
+"""Tiles that a program of `preprocess` handles at once, a *chunk*: a multiple of 16, two words of tile states."""
 
 BLOCK: tl.constexpr = tl.constexpr(128)
 """Vector length where the vector does not depend on the tile size: a multiple of 16."""
@@ -25,8 +25,12 @@ BLOCK: tl.constexpr = tl.constexpr(128)
 SORTED: tl.constexpr = tl.constexpr(64)
 """Tiles ordered at once, each compared with each: what keeps the comparison in registers."""
 
+ALL_FULL: tl.constexpr = tl.constexpr(-1431655766)
+"""A word of 16 full tiles: 0xAAAAAAAA as int32."""
+
 FEW: tl.constexpr = tl.constexpr(4)
-"""Up to so many slots it is cheaper to try each on every tile than to ask first whether it is near."""
+"""Up to so many slots it is cheaper to try each on every tile than to ask first whether it is near, and cheap to
+look for a core of full tiles."""
 
 
 @triton.jit
@@ -48,6 +52,25 @@ def saturate(value):
     if value.dtype == tl.int64:
         value = tl.minimum(tl.maximum(value, -2147483648), 2147483647)
     return value.to(tl.int32)
+
+
+@triton.jit
+def nearest_value(table, stride, index, length, z):
+    """The same for an index that may lie outside [0, length): the nearest entry; 0 where there is none."""
+    inside = tl.maximum(tl.minimum(index, length - 1), 0)
+    return saturate(tl.load(table + z.to(tl.int64) * stride + inside, mask=inside < length, other=0))
+
+
+@triton.jit
+def floor_div(a, k):
+    """a // k rounded down, for k > 0: the language's division, which on a GPU rounds toward zero."""
+    return tl.where(a >= 0, a // k, -((k - 1 - a) // k))
+
+
+@triton.jit
+def floor_mod(a, k):
+    """The remainder of `floor_div`: from 0 to k - 1."""
+    return a - floor_div(a, k) * k
 
 
 # hook: store_row_slots
@@ -97,15 +120,15 @@ def first_break(fact, index, mask):
 
 @triton.jit
 def append_tiles(
-    state, index, live, t, partial, full, n_partial, n_full, tiles, first_slot, end_slot, LIVE: tl.constexpr
+    state, index, live, base, t, partial, full, n_partial, n_full, tiles, first_slot, end_slot, LIVE: tl.constexpr
 ):
-    """Stores the states of the tiles t (consecutive, from a multiple of 16) and lists them; the new list lengths.
+    """Stores the states of the tiles t (consecutive from base, a multiple of 16), lists them; the new list lengths.
 
     Partial tiles grow from the front of the list and so ascend; full tiles grow from its back.
     """
     bits = (partial.to(tl.int32) + 2 * full.to(tl.int32)) << (2 * (t % 16))
     words = tl.sum(tl.reshape(bits, [t.shape[0] // 16, 16]), axis=1)
-    word = tl.min(t) // 16 + tl.arange(0, t.shape[0] // 16)
+    word = base // 16 + tl.arange(0, t.shape[0] // 16)
     tl.store(state + word, words, mask=word < tl.cdiv(tiles, 16))
     # Both running counts in one scan: partial tiles in the low half, full tiles in the high half.
     pair = partial.to(tl.int32) + (full.to(tl.int32) << 16)
@@ -154,66 +177,85 @@ def list_tiles(
     entry = tile * TILE + tl.arange(0, TILE)
     mask = entry < length
 
-    # The hull of all slots: beyond it every tile is empty, so the cost follows what is visible, not the length.
+    # The hull of all slots: beyond it every tile is empty, so the cost follows what is visible, not the length. The
+    # core: what one slot covers for all lines of this tile. Chunks of tiles in the core are full without a look, but
+    # for the tile of ragged columns, of which none is full.
     lowest = tl.full([TILE], 2147483647, tl.int32)
     highest = tl.zeros([TILE], tl.int32)
+    core_begin = 0
+    core_end = 0
     for k in range(SLOTS):
         lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)
         hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)
         lowest = tl.where(lo < hi, tl.minimum(lowest, lo), lowest)
         highest = tl.where(lo < hi, tl.maximum(highest, hi), highest)
-    chunks = tl.cdiv(tiles, STEP)
-    begin = tl.minimum(tl.min(lowest) // (OTHER * STEP), chunks)
-    end = tl.cdiv(tl.max(highest), OTHER * STEP)
+        if SLOTS <= FEW:
+            begin = tl.max(lo)
+            end = tl.min(tl.where(mask, hi, 2147483647))
+            if end - begin > core_end - core_begin:
+                core_begin = begin
+                core_end = end
+    if not BY_ROWS:
+        core_end = tl.where((tile + 1) * TILE_N > cols, 0, core_end)
+    first_chunk = tl.min(lowest) // (OTHER * STEP)
+    end_chunk = tl.cdiv(tl.max(highest), OTHER * STEP)
     words = tl.cdiv(tiles, 16)
     for base in range(0, words, BLOCK):
         word = base + tl.arange(0, BLOCK)
-        outside = (word < begin * (STEP // 16)) | (word >= end * (STEP // 16))
+        outside = (word < first_chunk * (STEP // 16)) | (word >= end_chunk * (STEP // 16))
         tl.store(state + word, tl.zeros([BLOCK], tl.int32), mask=(word < words) & outside)
 
     n_partial = 0
     n_full = 0
     pairs = tl.full([], 0, tl.int64)
-    for chunk in range(begin, end):
+    for chunk in range(first_chunk, end_chunk):
         t = chunk * STEP + tl.arange(0, STEP)
-        start = (t * OTHER)[None, :]
-        seen = tl.zeros([TILE, STEP], tl.int32)
-        first_slot = tl.full([TILE, STEP], SLOTS, tl.int32)
-        end_slot = tl.zeros([TILE, STEP], tl.int32)
-        for k in range(SLOTS):
-            lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)
-            hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)
-            near = True
-            if SLOTS > FEW:
-                low_end, high_end = chunk * STEP * OTHER, (chunk + 1) * STEP * OTHER
-                near = tl.max(((lo < hi) & (lo < high_end) & (hi > low_end)).to(tl.int32)) > 0
-            if near:
-                overlap = tl.minimum(hi[:, None], start + OTHER) - tl.maximum(lo[:, None], start)
-                overlap = tl.maximum(overlap, 0)
-                if LIVE:
-                    first_slot = tl.where(overlap > 0, tl.minimum(first_slot, k), first_slot)
-                    end_slot = tl.where(overlap > 0, k + 1, end_slot)
-                seen += overlap
-        visible = tl.sum(seen, axis=0)
-        # Full: every pair of the tile's valid rows and of all TILE_N columns. A ragged last column tile cannot be.
-        valid = rows - tile * TILE_M if BY_ROWS else rows - t * TILE_M
-        full = (visible > 0) & (visible == tl.minimum(valid, TILE_M) * TILE_N)
-        partial = (visible > 0) & (visible < tl.minimum(valid, TILE_M) * TILE_N)
-        n_partial, n_full = append_tiles(
-            state,
-            index,
-            live,
-            t,
-            partial,
-            full,
-            n_partial,
-            n_full,
-            tiles,
-            tl.min(first_slot, axis=0),
-            tl.max(end_slot, axis=0),
-            LIVE,
-        )
-        pairs += tl.sum(visible).to(tl.int64)
+        if (core_begin <= chunk * STEP * OTHER) & ((chunk + 1) * STEP * OTHER <= core_end):
+            tl.store(index + tiles - 1 - n_full - tl.arange(0, STEP), t)
+            word = tl.arange(0, STEP // 16)
+            tl.store(state + chunk * (STEP // 16) + word, tl.full([STEP // 16], ALL_FULL, tl.int32))
+            n_full += STEP
+            pairs += tl.minimum(TILE, length - tile * TILE) * (OTHER * STEP)
+        else:
+            start = (t * OTHER)[None, :]
+            seen = tl.zeros([TILE, STEP], tl.int32)
+            first_slot = tl.full([TILE, STEP], SLOTS, tl.int32)
+            end_slot = tl.zeros([TILE, STEP], tl.int32)
+            for k in range(SLOTS):
+                lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)
+                hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)
+                near = True
+                if SLOTS > FEW:
+                    low_end, high_end = chunk * STEP * OTHER, (chunk + 1) * STEP * OTHER
+                    near = tl.max(((lo < hi) & (lo < high_end) & (hi > low_end)).to(tl.int32)) > 0
+                if near:
+                    overlap = tl.minimum(hi[:, None], start + OTHER) - tl.maximum(lo[:, None], start)
+                    overlap = tl.maximum(overlap, 0)
+                    if LIVE:
+                        first_slot = tl.where(overlap > 0, tl.minimum(first_slot, k), first_slot)
+                        end_slot = tl.where(overlap > 0, k + 1, end_slot)
+                    seen += overlap
+            visible = tl.sum(seen, axis=0)
+            # Full: every pair of the tile's valid rows and of all TILE_N columns. A ragged last column tile cannot be.
+            valid = rows - tile * TILE_M if BY_ROWS else rows - t * TILE_M
+            full = (visible > 0) & (visible == tl.minimum(valid, TILE_M) * TILE_N)
+            partial = (visible > 0) & (visible < tl.minimum(valid, TILE_M) * TILE_N)
+            n_partial, n_full = append_tiles(
+                state,
+                index,
+                live,
+                chunk * STEP,
+                t,
+                partial,
+                full,
+                n_partial,
+                n_full,
+                tiles,
+                tl.min(first_slot, axis=0),
+                tl.max(end_slot, axis=0),
+                LIVE,
+            )
+            pairs += tl.sum(visible).to(tl.int64)
     tl.store(count, n_partial)
     tl.store(count + 1, n_full)
     tl.atomic_add(bins + (tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
@@ -456,7 +498,7 @@ def transpose_schedule(
             first_slot = slots & 0xFFFF
             end_slot = slots >> 16
         n_partial, n_full = append_tiles(
-            state, index, live, s, partial, full, n_partial, n_full, from_tiles, first_slot, end_slot, LIVE
+            state, index, live, base, s, partial, full, n_partial, n_full, from_tiles, first_slot, end_slot, LIVE
         )
     tl.store(count + 2 * line, n_partial)
     tl.store(count + 2 * line + 1, n_full)

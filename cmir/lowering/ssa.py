@@ -1,0 +1,146 @@
+"""SSA of a preprocess kernel as Triton statements: one op, one line, with the clause it came from.
+
+The table `TEXT` says how an op is written; constants and lengths are written where they are used. Names are made from numbers and from
+checked identifiers with a prefix, so that no name of a spec can be a Python name of the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, NameLoc, i1
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from cmir.dialects.descriptor import FirstOp, LengthOp, PreprocessOp
+from cmir.dialects.maskspec import ColsOp, LookupOp, ModOp, RowsOp, TableType
+
+TEXT: Mapping[type[Operation], str] = {
+    arith.AddiOp: "{0} + {1}",
+    arith.SubiOp: "{0} - {1}",
+    arith.MuliOp: "{0} * {1}",
+    arith.FloorDivSIOp: "floor_div({0}, {1})",
+    ModOp: "floor_mod({0}, {1})",
+    arith.MinSIOp: "tl.minimum({0}, {1})",
+    arith.MaxSIOp: "tl.maximum({0}, {1})",
+    arith.AndIOp: "{0} & {1}",
+    arith.OrIOp: "{0} | {1}",
+    arith.SelectOp: "tl.where({0}, {1}, {2})",
+}
+COMPARISON = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">="}
+INDENT = "    "
+
+
+class Statements:
+    """Prints the ops of one block, nested searches included."""
+
+    def __init__(self, preprocess: PreprocessOp, here: BlockArgument | None, axis: str | None, name: str) -> None:
+        """`here` is the index vector that the code runs over, `name` its Python name; `axis` the kind of table it may read unclamped."""
+        self.preprocess = preprocess
+        self.here, self.axis = here, axis
+        self.vector = name
+        self.names: dict[SSAValue, str] = {} if here is None else {here: name}
+        self.kinds = dict(zip(preprocess.body.block.args, preprocess.kinds, strict=True))
+        self.lines: list[str] = []
+        self.count = 0
+        self.loaded: dict[str, str] = {}
+
+    def preamble(self) -> Iterator[str]:
+        """Loads of the scalars that were used."""
+        for name, local in self.loaded.items():
+            yield f"{local} = scalar_value(meta_{name}, meta_{name}_stride, meta_{name}_ptr, z)"
+
+    def block(self, block: Block, depth: int = 1) -> None:
+        """Every op of the block but its terminator."""
+        for op in block.ops:
+            if op.next_op is not None:
+                self._op(op, depth)
+
+    def name(self, value: SSAValue) -> str:
+        """How a value is written: a constant in place, a length or metadatum by its name."""
+        if value in self.names:
+            return self.names[value]
+        if isinstance(value, BlockArgument):
+            name, _ = self.kinds[value]
+            self.loaded[name] = f"value_{name}"
+            return self.loaded[name]
+        match value.owner:
+            case arith.ConstantOp(value=IntegerAttr() as attr):
+                number = attr.value.data
+                return str(number != 0) if value.type == i1 else str(number) if number >= 0 else f"({number})"
+            case RowsOp():
+                return "rows"
+            case ColsOp():
+                return "cols"
+            case LengthOp() as length:
+                return f"meta_{self.kinds[_argument(length.table)][0]}_len"
+            case owner:
+                raise AssertionError(f"{owner} has not been printed yet")
+
+    def _op(self, op: Operation, depth: int) -> None:
+        if isinstance(op, arith.ConstantOp | RowsOp | ColsOp | LengthOp):
+            return
+        if isinstance(op, FirstOp):
+            self._first(op, depth)
+            return
+        result = self._fresh(op)
+        self._line(f"{result} = {self._text(op)}", depth, op)
+
+    def _text(self, op: Operation) -> str:
+        args = [self.name(v) for v in op.operands if not isinstance(v.type, TableType)]
+        match op:
+            case arith.CmpiOp():
+                return f"{args[0]} {COMPARISON[op.predicate.value.data]} {args[1]}"
+            case arith.XOrIOp():
+                return f"{args[0]} != {args[1]}"
+            case LookupOp():
+                return self._lookup(op)
+            case _:
+                return TEXT[type(op)].format(*args)
+
+    def _lookup(self, op: LookupOp) -> str:
+        assert op.table is not None, "constant tables are folded"
+        name, kind = self.kinds[_argument(op.table)]
+        table = f"meta_{name}, meta_{name}_stride"
+        if op.index == self.here and kind == self.axis:  # the caller keeps the index itself in range
+            return f"table_value({table}, {self.vector}, z)"
+        length = {"row": "rows", "col": "cols"}.get(kind, f"meta_{name}_len")
+        return f"nearest_value({table}, {self.name(op.index)}, {length}, z)"
+
+    def _first(self, op: FirstOp, depth: int) -> None:
+        """A binary search: the answer lies in [low, high], which halves until it is one place."""
+        result = self._fresh(op)
+        low, high, middle, steps = (f"{result}_{part}" for part in ("low", "high", "middle", "steps"))
+        lo, hi = self.name(op.lo), self.name(op.hi)
+        self._line(f"{low} = tl.zeros_like({self.vector}) + {lo}", depth, op)
+        self._line(f"{high} = tl.zeros_like({self.vector}) + tl.maximum({lo}, {hi})", depth)
+        self._line(f"{steps} = tl.maximum(rows, cols)", depth)
+        self._line(f"while {steps} > 0:", depth)
+        self._line(f"{middle} = ({low} + {high}) // 2", depth + 1)
+        self.names[op.body.block.args[0]] = middle
+        self.block(op.body.block, depth + 1)
+        terminator = op.body.block.last_op
+        assert terminator is not None
+        holds = self.name(terminator.operands[0])
+        self._line(f"{result}_open = {low} < {high}", depth + 1)
+        self._line(f"{result}_found = {result}_open & ({holds})", depth + 1)
+        self._line(f"{low} = tl.where({result}_open & ({result}_found == 0), {middle} + 1, {low})", depth + 1)
+        self._line(f"{high} = tl.where({result}_found, {middle}, {high})", depth + 1)
+        self._line(f"{steps} = {steps} // 2", depth + 1)
+        self._line(f"{result} = tl.where({lo} < {hi}, {low}, {hi})", depth)
+
+    def _fresh(self, op: Operation) -> str:
+        self.count += 1
+        stem = "first" if isinstance(op, FirstOp) else "seen" if op.results[0].type == i1 else "at"
+        name = f"{stem}_{self.count}"
+        self.names[op.results[0]] = name
+        return name
+
+    def _line(self, text: str, depth: int, op: Operation | None = None) -> None:
+        note = f"  # {op.location.desc.data}" if op is not None and isinstance(op.location, NameLoc) else ""
+        self.lines.append(INDENT * depth + text + note)
+
+
+def _argument(value: SSAValue) -> BlockArgument:
+    assert isinstance(value, BlockArgument)
+    return value
