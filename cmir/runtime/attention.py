@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import torch
 
@@ -76,7 +77,7 @@ def attention(
     if 0 in q.shape or 0 in k.shape:
         out, lse = _nothing(q, v)
     else:
-        out, lse = _Attention.apply(q, k, v, desc, factor)  # pyright: ignore[reportGeneralTypeIssues]
+        out, lse = _apply(q, k, v, desc, factor)
     return (out, lse) if return_lse else out
 
 
@@ -152,6 +153,9 @@ class _Attention(torch.autograd.Function):
         dlse = None if dlse is None else dlse.contiguous()
         with on_device(q.device):
             return *launch_backward(q, k, v, out, lse, dout, dlse, ctx.desc, ctx.scale), None, None
+
+
+_apply = cast("Callable[..., tuple[torch.Tensor, torch.Tensor]]", _Attention.apply)  # pyright: ignore[reportUnknownMemberType]
 
 
 def launch_forward(

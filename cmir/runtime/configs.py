@@ -46,8 +46,7 @@ _TABLE: tuple[tuple[int, int, SlotClass, Config], ...] = (
     (64, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (128, 16, "few", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (128, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 2), Block(128, 64, 8, 2), True)),
-    (64, 32, "many", Config(Block(64, 32, 4, 2), Block(32, 32, 4, 1), Block(32, 32, 4, 1), True)),
-    (128, 32, "many", Config(Block(32, 32, 4, 2), Block(32, 32, 4, 1), Block(32, 32, 4, 1), True)),
+    (128, 32, "many", Config(Block(16, 16, 4, 2), Block(16, 16, 4, 1), Block(16, 16, 4, 1), True)),
 )
 
 
