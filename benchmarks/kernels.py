@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 from cmir.lowering.hooks import fill  # noqa: E402
-from cmir.lowering.visibility import needs_live_test, visibility_hooks  # noqa: E402
+from cmir.lowering.visibility import FIXED_AXIS, needs_live_test, table_axis, visibility_hooks  # noqa: E402
 from cmir.runtime import attention as runtime  # noqa: E402
 from cmir.runtime.configs import Block, Config, attention_config  # noqa: E402
 from cmir.runtime.descriptor import Descriptor  # noqa: E402
@@ -199,8 +199,10 @@ VARIANTS: dict[str, Callable[[str], str]] = {"": lambda text: text, "early": ear
 
 def kernels(row_slots: int, col_slots: int, variant: str = "") -> Any:
     hooks: dict[str, str] = {}
-    for kernel, axis, slots in (("forward", "rows", row_slots), ("dq", "rows", row_slots), ("dkv", "cols", col_slots)):
-        hooks |= visibility_hooks(kernel, axis, slots, needs_live_test(slots), [[]] * slots)  # pyright: ignore[reportArgumentType]
+    for kernel in FIXED_AXIS:
+        axis = table_axis(kernel, row_slots, col_slots)
+        slots = row_slots if axis == "rows" else col_slots
+        hooks |= visibility_hooks(kernel, axis, slots, needs_live_test(slots), [[]] * slots)
     found = SimpleNamespace()
     for name in ("forward", "backward"):
         text = (SKELETONS / f"{name}.py").read_text()

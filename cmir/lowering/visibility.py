@@ -13,6 +13,7 @@ axis. It may test the interval table of either axis; one unsigned compare says w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -32,18 +33,25 @@ def needs_live_test(slots: int) -> bool:
 
 
 def table_axis(kernel: Kernel, row_slots: int | None, col_slots: int | None) -> Axis:
-    """Whose table `kernel` tests (a count of None: that axis is unbounded, and has no table).
-
-    The other axis's where its own has none, or where the other is tested unrolled with fewer slots; its own otherwise, whose slots are
-    loaded once and are the ones that its schedule's live words name.
-    """
+    """Whose table `kernel` tests: the cheaper one; its own axis's at equal cost. None: unbounded, there is no table."""
     own = FIXED_AXIS[kernel]
     other: Axis = "cols" if own == "rows" else "rows"
     slots: dict[Axis, int | None] = {"rows": row_slots, "cols": col_slots}
-    mine, theirs = slots[own], slots[other]
-    if mine is None:
-        return other
-    return other if theirs is not None and theirs < mine and not needs_live_test(theirs) else own
+    return min((own, other), key=lambda axis: _test_cost(slots[axis], axis == own))
+
+
+def _test_cost(slots: int | None, fixed: bool) -> float:
+    """Instructions that testing a table adds to a step, relatively: counted in compiled kernels for Hopper.
+
+    A table of the moving axis costs more: its endpoints are loaded again with every block, and there are more of them
+    in a thread's part of a block.
+    """
+    if slots is None:
+        return math.inf
+    tested = LIVE_SLOTS if needs_live_test(slots) else slots
+    if fixed:
+        return 2 * tested if tested == slots else 15
+    return 2 + 5 * tested if tested == slots else 26
 
 
 def visibility_hooks(

@@ -62,6 +62,8 @@ def test_a_comment_list_per_slot_is_required():
     [
         ("forward", 1, 1, "rows"), ("dq", 2, None, "rows"), ("dkv", 2, 1, "cols"), ("dkv", 2, None, "rows"),
         ("forward", None, 1, "cols"), ("dq", None, 33, "cols"), ("forward", 0, 0, "rows"), ("dkv", 0, 0, "cols"),
+        ("forward", 2, 1, "rows"), ("forward", 4, 1, "cols"), ("forward", 33, 2, "cols"), ("forward", 33, 33, "rows"),
+        ("dkv", 2, 3, "cols"), ("dkv", 1, 33, "rows"),
     ],
 )  # fmt: skip
 def test_table_axis(kernel: Kernel, row_slots: int | None, col_slots: int | None, axis: Axis):
