@@ -82,7 +82,9 @@ class TilesOp(IRDLOperation):
     def parse(cls, parser: Parser) -> TilesOp:
         state = parser.parse_keyword_in(("partial", "full"), " in attention.tiles")
         parser.parse_keyword("schedule")
-        return cls(state, parser.parse_keyword_in(AXES, " in attention.tiles"), parser.parse_region())
+        schedule = parser.parse_keyword_in(AXES, " in attention.tiles")
+        body = parser.parse_region()
+        return cls(state, schedule, body if body.blocks else Region(Block()))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.state.data} schedule {self.schedule.data} ")

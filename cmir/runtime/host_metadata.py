@@ -1,0 +1,69 @@
+"""Metadata for the NumPy interpreter: one sequence, on the host, checked against the spec and its facts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from cmir.analysis.facts import Facts, first_violation
+from cmir.dialects.maskspec import Parameter
+from cmir.errors import MetadataError
+from cmir.interp.domain import TableValue, Value
+
+MAX_LENGTH = 2**31 - 1
+
+
+def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any]) -> dict[str, Value]:
+    """`rows`, `cols`, scalars as ints, tables as `TableValue`.
+
+    Raises:
+        MetadataError: an argument is missing, unknown, of the wrong kind or length, or the metadata break a fact.
+    """
+    name = facts.name
+    for what, value in (("rows", rows), ("cols", cols)):
+        if type(value) is not int or not 0 <= value <= MAX_LENGTH:
+            raise MetadataError(f"{what} of mask {name!r}: expected an int from 0 to {MAX_LENGTH}, got {value!r}")
+    known = [p.name for p in facts.parameters]
+    for given in metadata:
+        if given not in known:
+            close = difflib.get_close_matches(given, known, 1)
+            hint = f", did you mean {close[0]!r}?" if close else "."
+            raise MetadataError(f"mask {name!r} has no metadatum {given!r}{hint} It takes {', '.join(known) or 'no metadata'}")
+    env: dict[str, Value] = {"rows": rows, "cols": cols}
+    for p in facts.parameters:
+        if p.name not in metadata:
+            raise MetadataError(f"mask {name!r} needs metadatum {p.name!r}: {_form(p, rows, cols)}; it was not given")
+        env[p.name] = _value(name, p, metadata[p.name], rows, cols)
+    broken = first_violation(facts, env)
+    if broken is not None:
+        fact, index = broken
+        where = "" if index is None else f" at {dict(row='row', col='column').get(fact.kind, 'entry')} {index}"
+        raise MetadataError(f"mask {name!r}: the metadata break the fact '{fact.text}'{where}")
+    return env
+
+
+def _form(p: Parameter, rows: int, cols: int) -> str:
+    if not p.is_table:
+        return "an int"
+    length = {"row": f"{rows} ints, one per row", "col": f"{cols} ints, one per column"}.get(p.kind, "ints, at least one")
+    return f"a 1-D sequence of {length}"
+
+
+def _value(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value:
+    import numpy as np
+
+    given = value.cpu().numpy() if hasattr(value, "cpu") else value
+    array = np.asarray(given)
+    length = {"row": rows, "col": cols}.get(p.kind)
+    right_form = array.dtype.kind in "iu" and array.ndim == p.is_table
+    if p.is_table and right_form:
+        right_form = array.size == length if length is not None else array.size > 0
+    if p.is_table and array.size == 0 and length == 0 and array.ndim == 1:
+        right_form = True  # an empty list has no integer dtype of its own
+    if not right_form:
+        kind = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{value!r}"
+        raise MetadataError(f"metadatum {p.name!r} of mask {mask!r}: expected {_form(p, rows, cols)}, got {kind}")
+    if p.is_table:
+        return TableValue(array.astype(np.int64))
+    return int(array)

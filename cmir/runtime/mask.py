@@ -1,0 +1,261 @@
+"""`cmir.compile`: from a spec, as text or in Python, to a mask that can be looked at, described and attended with.
+
+    mask = cmir.compile("hstu.mlir")
+    desc = mask.describe(rows=n, cols=n, history=h, start=s)
+    out = cmir.attention(q, k, v, desc)
+
+Compiling needs no GPU and no torch. The oracle (`dense`) runs the rule as it was written; everything else runs what the passes made of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.printer import Printer
+
+from cmir.analysis.facts import Facts, facts_of
+from cmir.dialects.descriptor import PreprocessOp
+from cmir.dialects.interval import TableOp
+from cmir.dialects.maskspec import Parameter as SpecParameter
+from cmir.dialects.maskspec import SpecOp
+from cmir.errors import CmirError, MetadataError, SpecError
+from cmir.lowering.triton import lowered, print_module
+from cmir.lowering.visibility import Kernel, needs_live_test, table_axis
+from cmir.runtime import cache
+from cmir.signature import Fact, Parameter, Signature
+from cmir.tools import driver
+from cmir.tools.registry import Registry
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from cmir.frontend.spec import MaskSpec
+    from cmir.interp.domain import Value
+    from cmir.runtime.descriptor import Descriptor
+
+ARGUMENTS = ("rows", "cols", "device", "tile", "axis")
+"""Names that `describe`, `dense` and `intervals` use themselves."""
+
+
+def compile(spec: str | Path | MaskSpec, *, statics: Mapping[str, int] | None = None) -> CompiledMask:
+    """Compile a mask.
+
+    Args:
+        spec: the path of a .mlir file with one `maskspec.spec`, or a `cmir.MaskSpec`.
+        statics: other values for statics of the spec, e.g. `{"radius": 8}`.
+
+    Returns:
+        The compiled mask. The same text gives the same object within a process, and comes from an on-disk cache between processes.
+
+    Raises:
+        SpecError: the spec is wrong, or no finite number of intervals says it on either axis.
+    """
+    if isinstance(spec, str | Path):
+        path = Path(spec)
+        try:
+            text, name = path.read_text(), str(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(f"cannot read the spec {str(path)!r}: {error}") from None
+        module = driver.parse(text, name)
+    else:
+        module = spec.module()
+    specs = [op for op in module.walk() if isinstance(op, SpecOp)]
+    if len(specs) != 1:
+        raise SpecError(f"expected one maskspec.spec, found {len(specs)}", specs[1] if specs else module)
+    if statics:
+        specs = [_with_statics(specs[0], statics)]
+        module = ModuleOp([specs[0]])
+    _check_parameters(specs[0])
+    return _compiled(_text(module), module)
+
+
+_masks: dict[str, CompiledMask] = {}
+
+
+def _compiled(text: str, module: ModuleOp) -> CompiledMask:
+    if text in _masks:
+        return _masks[text]
+    key = cache.key_of(text)
+    entry = cache.read(key)
+    if entry is not None and entry.keys() == {"ir", "triton"}:
+        result, triton = driver.parse(entry["ir"], f"<cached {key}>"), entry["triton"]
+    else:
+        result = lowered(Registry.installed().context(), module)
+        preprocess = next(op for op in result.walk() if isinstance(op, PreprocessOp))
+        triton = print_module(result, preprocess)
+        cache.write(key, {"ir": _text(result), "triton": triton})
+    _masks[text] = CompiledMask(module, result, triton)
+    return _masks[text]
+
+
+def _text(module: ModuleOp) -> str:
+    from io import StringIO
+
+    out = StringIO()
+    Printer(out).print_op(module)
+    return out.getvalue()
+
+
+def _with_statics(spec: SpecOp, statics: Mapping[str, int]) -> SpecOp:
+    """A copy of the spec with other values for some statics."""
+    known = {p.name for p in spec.parameters if p.kind == "static"}
+    for name, value in statics.items():
+        if name not in known:
+            raise SpecError(f"@{spec.sym_name.data} has no static '{name}'; it has {', '.join(sorted(known)) or 'none'}", spec)
+        if type(value) is not int:
+            raise SpecError(f"static '{name}' must be an int, got {value!r}", spec)
+    copy = spec.clone()
+    changed = [SpecParameter(p.name, p.kind, statics.get(p.name, p.value)) if p.kind == "static" else p for p in spec.parameters]
+    out = SpecOp(spec.sym_name.data, changed, copy.detach_region(copy.body))
+    out.location = spec.location
+    return out
+
+
+def _check_parameters(spec: SpecOp) -> None:
+    for p in spec.parameters:
+        if p.name in ARGUMENTS:
+            raise SpecError(f"metadata '{p.name}' has the name of an argument of describe; rename it", spec)
+
+
+class CompiledMask:
+    """A mask after all passes. Made by `cmir.compile`; immutable."""
+
+    def __init__(self, surface: ModuleOp, module: ModuleOp, triton: str) -> None:
+        self._surface = next(op for op in surface.walk() if isinstance(op, SpecOp))
+        self._module = module
+        self._triton = triton
+        self._spec = next(op for op in module.walk() if isinstance(op, SpecOp))
+        self._facts: Facts = facts_of(self._spec)
+        self._tables = {op.axis.data: op for op in module.walk() if isinstance(op, TableOp)}
+        self._preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
+        self.name = self._spec.sym_name.data
+        self.signature = Signature(
+            self.name,
+            tuple(Parameter(n, k) for n, k in self._preprocess.kinds),  # pyright: ignore[reportArgumentType]
+            self._preprocess.slot_count("rows"),
+            self._preprocess.slot_count("cols"),
+            tuple(Fact(f.text.data, f.over.data) for f in self._preprocess.facts),  # pyright: ignore[reportArgumentType]
+        )
+
+    def __repr__(self) -> str:
+        return f"CompiledMask({self.name!r}, slots={self.slots})"
+
+    @property
+    def slots(self) -> dict[str, int | None]:
+        """How many intervals a row (column) needs; None where no finite number says it."""
+        return {axis: None if t.slots is None else t.slots.data for axis, t in sorted(self._tables.items(), reverse=True)}
+
+    @property
+    def ir(self) -> str:
+        """The module after all passes, as text."""
+        return _text(self._module)
+
+    def source(self, target: Literal["triton"] = "triton") -> str:
+        """The generated module: preprocess and attention kernels, stand-alone."""
+        if target != "triton":
+            raise CmirError(f"unknown target {target!r}; the targets are: triton")
+        return self._triton
+
+    def dense(self, *, rows: int, cols: int | None = None, **metadata: Any) -> np.ndarray:
+        """The rule itself, run on every pair: NumPy bool [rows, cols]. The oracle; for small lengths.
+
+        Args:
+            rows, cols: the lengths; `cols` is `rows` where it is left out.
+            metadata: every scalar as an int, every table as a 1-D sequence of ints (NumPy, list, torch).
+
+        Raises:
+            MetadataError: an argument is missing, unknown or of the wrong length, or the metadata break a fact.
+        """
+        from cmir.interp.masks import spec_mask
+
+        return spec_mask(self._surface, self._environment(rows, cols, metadata)).copy()
+
+    def intervals(self, axis: Literal["rows", "cols"] = "rows", *, rows: int, cols: int | None = None, **metadata: Any) -> np.ndarray:
+        """What the compiled form says: NumPy int32 [slots, 2, rows] (axis "cols": [slots, 2, cols]), lo and hi of every slot.
+
+        The intervals of one row are disjoint; an absent slot has lo == hi. Arguments and errors as of `dense`, and CmirError where the
+        axis is unbounded.
+        """
+        from cmir.interp.masks import table_intervals
+
+        if axis not in self._tables:
+            raise CmirError(f"axis: expected 'rows' or 'cols', got {axis!r}")
+        span = self._tables[axis].residual_span
+        if span is not None and span.residual is not None and span.reason is not None:
+            raise CmirError(f"mask {self.name!r} is unbounded by {axis}: '{span.residual.data}' bounds no interval, since {span.reason.data}")
+        return table_intervals(self._tables[axis], self._environment(rows, cols, metadata))
+
+    def describe(
+        self,
+        *,
+        rows: int,
+        cols: int | None = None,
+        device: torch.device | str | None = None,
+        tile: tuple[int, int] | None = None,
+        **metadata: Any,
+    ) -> Descriptor:
+        """Build the Execution Descriptor of a batch: one kernel launch, no host synchronisation.
+
+        Args:
+            rows, cols: the lengths of q and k; `cols` is `rows` where it is left out.
+            device: where to build it if all metadata are ints (default: CUDA if there is one).
+            tile: rows and columns of a tile, (128, 128) on a GPU.
+            metadata: scalars as ints or int32/int64 tensors [] or [B]; tables as int32/int64 tensors [length] or [B, length]. Without a batch
+                dimension a metadatum is shared; a mask whose metadata are all shared is stored once.
+
+        Raises:
+            MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints is broken. Facts about
+                tensors are checked on the device: see `Descriptor.check`.
+        """
+        from cmir.runtime import descriptor
+        from cmir.runtime.launch import default_device
+        from cmir.runtime.loader import load
+
+        length = rows if cols is None else cols
+        if type(rows) is int and type(length) is int and all(type(v) is int for v in metadata.values() if not hasattr(v, "shape")):
+            self._check_host_facts(rows, length, metadata)
+        if tile is None:
+            devices = [v.device for v in metadata.values() if hasattr(v, "device")]
+            where = str(devices[0] if devices else device or default_device())
+            tile = (32, 32) if where.startswith("cpu") else (128, 128)
+        return descriptor.build(load(self._triton), self.signature, rows, cols, metadata, tile, device, self._live())
+
+    @functools.cache
+    def _live(self) -> tuple[bool, bool]:
+        """Whether the kernels of the row schedule and of the column schedule test live slots only."""
+        kernels: tuple[Kernel, Kernel] = ("forward", "dkv")
+        counts = {"rows": self.signature.row_slots, "cols": self.signature.col_slots}
+        row, col = (needs_live_test(counts[table_axis(k, counts["rows"], counts["cols"])] or 0) for k in kernels)
+        return row, col
+
+    def _check_host_facts(self, rows: int, cols: int, metadata: Mapping[str, Any]) -> None:
+        """Scalar facts whose names are all ints are decided here, at once; the rest on the device."""
+        ints = {n: v for n, v in metadata.items() if type(v) is int}
+        broken = self._broken_scalar_fact(rows, cols, tuple(sorted(ints.items())))
+        if broken is not None:
+            words = ", ".join(f"{k}={v}" for k, v in {"rows": rows, "cols": cols, **ints}.items())
+            raise MetadataError(f"mask {self.name!r}: the metadata break the fact '{broken}': {words}")
+
+    @functools.lru_cache(maxsize=1024)  # noqa: B019  masks live as long as the process
+    def _broken_scalar_fact(self, rows: int, cols: int, ints: tuple[tuple[str, int], ...]) -> str | None:
+        from cmir.dialects.expr import free_names
+        from cmir.interp.domain import NumpyDomain
+        from cmir.interp.evaluate import evaluate
+
+        env: dict[str, Value] = {"rows": rows, "cols": cols, **dict(ints)}
+        domain = NumpyDomain()
+        for fact in self._facts.facts:
+            if fact.over is None and free_names(fact.condition) <= env.keys() and not evaluate(fact.condition, env, domain):
+                return fact.text
+        return None
+
+    def _environment(self, rows: int, cols: int | None, metadata: Mapping[str, Any]) -> dict[str, Value]:
+        """Metadata for the NumPy interpreter, checked."""
+        from cmir.runtime.host_metadata import environment
+
+        return environment(self._facts, rows, rows if cols is None else cols, metadata)

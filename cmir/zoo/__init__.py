@@ -1,0 +1,38 @@
+"""Ready masks, each a readable .mlir beside this file.
+
+    mask = cmir.zoo.load("hstu")
+    mask = cmir.zoo.load("clear", radius=8, height=32, width=32)
+    python -m cmir.zoo
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmir.errors import CmirError
+
+if TYPE_CHECKING:
+    from cmir.runtime.mask import CompiledMask
+
+NAMES = ("causal", "hstu", "hstu_meta", "shared_prompt", "clear")
+
+
+def path(name: str) -> Path:
+    """The .mlir file of a mask of the zoo."""
+    if name not in NAMES:
+        raise CmirError(f"no mask {name!r} in the zoo; it has {', '.join(NAMES)}")
+    return Path(__file__).with_name(f"{name}.mlir")
+
+
+def load(name: str, **statics: int) -> CompiledMask:
+    """The compiled mask, with other values for its statics where they are given."""
+    from cmir.runtime.mask import compile
+
+    return compile(path(name), statics=statics)
+
+
+def summary(name: str) -> str:
+    """What the mask is and who uses it: the comment at the top of its file, first sentence."""
+    lines = [line.removeprefix("//").strip() for line in path(name).read_text().splitlines() if line.startswith("//")]
+    return " ".join(lines).partition(". ")[0].rstrip(".")
