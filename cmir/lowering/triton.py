@@ -29,6 +29,7 @@ from cmir.lowering.ssa import INDENT, Statements
 from cmir.lowering.visibility import visibility_hooks
 
 PARTS = ("preprocess", "steps", "forward", "backward")
+COMMON = ("z", "rows", "cols", "META")
 _INDEX = {"rows": "i", "cols": "j", "row": "i", "col": "j", "entry": "e"}
 
 
@@ -135,7 +136,7 @@ def _slot_hooks(preprocess: PreprocessOp) -> dict[str, str]:
                     statements.lines.append(f"{INDENT}tl.store({where}, tl.zeros_like({index}) + {statements.name(value)}, mask=mask)")
             body = [*(INDENT + line for line in statements.preamble()), *statements.lines]
         hook = f"store_{kind}_slots"
-        out[hook] = _function(hook, f"table, {index}, mask, z, rows, cols, META", body or [f"{INDENT}pass"])
+        out[hook] = _function(hook, ["table", index, "mask", *COMMON], body or [f"{INDENT}pass"])
     return out
 
 
@@ -147,7 +148,7 @@ def _fact_hooks(preprocess: PreprocessOp) -> dict[str, str]:
         nothing = f"tl.zeros_like({index})" if index else "0"
         body = _checks(preprocess, facts, over, index, nothing)
         hook = f"{over}_facts"
-        out[hook] = _function(hook, f"{index + ', ' if index else ''}z, rows, cols, META", body)
+        out[hook] = _function(hook, [*([index] if index else []), *COMMON], body)
     return out
 
 
@@ -197,8 +198,10 @@ def _visibility(preprocess: PreprocessOp, kernel: KernelOp) -> dict[str, str]:
     return visibility_hooks(kernel.role.data, axis, visible.slots.data, visible.mode.data == "live", comments)  # pyright: ignore[reportArgumentType]
 
 
-def _function(name: str, parameters: str, body: Sequence[str]) -> str:
-    return "\n".join(["@triton.jit", f"def {name}({parameters}):", *body]) + "\n"
+def _function(name: str, parameters: Sequence[str], body: Sequence[str]) -> str:
+    """A kernel function, one parameter a line: META among them may become many."""
+    lines = ["@triton.jit", f"def {name}(", *(f"{INDENT}{p}," for p in parameters), "):", *body]
+    return "\n".join(lines) + "\n"
 
 
 def _body(source: str) -> str:

@@ -130,7 +130,7 @@ class CompiledMask:
         self._module = module
         self._triton = triton
         self._spec = next(op for op in module.walk() if isinstance(op, SpecOp))
-        self._facts: Facts = facts_of(self._spec)
+        self.facts: Facts = facts_of(self._spec)
         self._tables = {op.axis.data: op for op in module.walk() if isinstance(op, TableOp)}
         self._preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
         self.name = self._spec.sym_name.data
@@ -249,7 +249,7 @@ class CompiledMask:
 
         env: dict[str, Value] = {"rows": rows, "cols": cols, **dict(ints)}
         domain = NumpyDomain()
-        for fact in self._facts.facts:
+        for fact in self.facts.facts:
             if fact.over is None and free_names(fact.condition) <= env.keys() and not evaluate(fact.condition, env, domain):
                 return fact.text
         return None
@@ -258,4 +258,4 @@ class CompiledMask:
         """Metadata for the NumPy interpreter, checked."""
         from cmir.runtime.host_metadata import environment
 
-        return environment(self._facts, rows, rows if cols is None else cols, metadata)
+        return environment(self.facts, rows, rows if cols is None else cols, metadata)
