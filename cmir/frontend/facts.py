@@ -1,0 +1,77 @@
+"""Facts as users state them, to `maskspec.assume` and `maskspec.nondecreasing`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from cmir.dialects.expr import Expr, free_names, substitute, var, walk
+from cmir.dialects.maskspec import AssumeOp, NondecreasingOp
+from cmir.errors import SpecError
+from cmir.frontend.source import attribute, user_location
+from cmir.frontend.terms import Nondecreasing, Owner, Term, check_bound, condition, parameter_name, same_owner
+
+Fact = Term | Nondecreasing | Callable[[Term], Term]
+Over = tuple[str, tuple[Expr, Expr]]  # "rows", "cols" or "entries", and the range
+
+_INDEX: Final = {"rows": "i", "cols": "j"}
+
+
+def fact_op(owner: Owner, fact: Fact, over: Over | None) -> AssumeOp | NondecreasingOp:
+    """The op that states a fact, located where the fact was written.
+
+    Raises:
+        TypeError: not a fact.
+        SpecError: a fact that does not range over what `over` says, or that reads rows and columns both.
+    """
+    if isinstance(fact, Nondecreasing):
+        return _nondecreasing(owner, fact, over)
+    if callable(fact):
+        return _entry_fact(owner, fact, over)
+    term = condition(owner, fact, "assume")
+    if term.op == "bool":
+        raise TypeError(f"a fact is a condition on the metadata, got {term!r}: Python knew it from integers alone")
+    check_bound(term)
+    names = free_names(term.expr)
+    read = sorted({"i", "j"} & names)
+    if len(read) > 1:
+        raise SpecError(f"a fact ranges over rows (i) or columns (j), not both: {term!r}", term.location)
+    if over is None:
+        return _located(AssumeOp(term.expr), term)
+    kind, (lo, hi) = over
+    if kind == "entries":
+        raise SpecError("entries= is for facts written as functions of the entry, lambda k: ...", term.location)
+    if read != [_INDEX[kind]]:
+        raise SpecError(f"{kind}= is for facts that read {_INDEX[kind]}; this one does not: {term!r}", term.location)
+    return _located(AssumeOp(term.expr, (_INDEX[kind], lo, hi)), term)
+
+
+def _nondecreasing(owner: Owner, fact: Nondecreasing, over: Over | None) -> NondecreasingOp:
+    same_owner(owner, fact.owner, fact, "assume")
+    if over is not None:
+        raise SpecError(f"the range of this fact is its own: {fact.table}.nondecreasing(over=(lo, hi))", fact.location)
+    op = NondecreasingOp(fact.table, fact.over)
+    op.location = attribute(fact.location)
+    return op
+
+
+def _entry_fact(owner: Owner, fact: Callable[[Term], Term], over: Over | None) -> AssumeOp:
+    if over is None or over[0] != "entries":
+        raise SpecError("a fact that is a function of an index needs its range: entries=(lo, hi)", user_location())
+    name = parameter_name(fact)
+    bound = owner.fresh(name)
+    term = condition(owner, fact(Term(owner, "var", var(bound))), "assume")
+    check_bound(term, bound)
+    if index := min({"i", "j"} & free_names(term.expr), default=None):
+        raise SpecError(f"a fact for {name} may not read another index: {term!r} reads '{index}'", term.location)
+    for read in walk(term.expr):
+        if read.op == "lookup" and bound in free_names(read) and owner.per(read.name) != "free":
+            raise SpecError(f"'{read.name}' is read along rows or columns: write the fact with i or j", term.location)
+    while name in free_names(term.expr):
+        name += "_"
+    return _located(AssumeOp(substitute(term.expr, {var(bound): var(name)}), (name, *over[1])), term)
+
+
+def _located(op: AssumeOp, term: Term) -> AssumeOp:
+    op.location = attribute(term.location)
+    return op

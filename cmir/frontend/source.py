@@ -1,0 +1,39 @@
+"""Where in the user's Python a term, a fact or a Region was written, so that later errors point there."""
+
+from __future__ import annotations
+
+from inspect import currentframe
+from itertools import islice
+from types import FrameType
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnknownLoc
+
+from cmir.errors import SourceLocation
+
+_HERE = __name__.rpartition(".")[0]
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame that is not in this package."""
+    frame = currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_HERE):
+        frame = frame.f_back
+    return frame
+
+
+def user_location() -> SourceLocation | None:
+    """The file and line of the user's expression that is being evaluated, and the column where it begins."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    # One entry for each instruction (two bytes); Python run without positions (-X no_debug_ranges) gives None.
+    position = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
+    line, column = position[0], position[2]
+    return SourceLocation(frame.f_code.co_filename, line or frame.f_lineno, 1 if column is None else column + 1)
+
+
+def attribute(location: SourceLocation | None) -> FileLineColLoc | UnknownLoc:
+    """The location as an op carries it."""
+    if location is None:
+        return UnknownLoc()
+    return FileLineColLoc(StringAttr(location.file), IntAttr(location.line), IntAttr(location.column))
