@@ -5,15 +5,16 @@
     abs(i - j) <= w        ->  i - j <= w and j - i <= w
     select(c, a, b) < j    ->  (c and a < j) or (not c and b < j)
 
-`min`, `max` and `select` are taken apart where they read the column, since no interval ends at them. Clauses that contradict themselves go,
-literals that another literal of the clause implies go, and so do clauses that are stronger than another.
+`min`, `max` and `select` are taken apart where they read the column, since no interval ends at them. Clauses that
+contradict themselves go, literals that another literal of the clause implies go, and so do clauses that are stronger
+than another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cmir.analysis.linear import Linear, from_linear, linear, negate, simplify
+from cmir.analysis.linear import comparison, linear, negate, simplify
 from cmir.dialects.expr import Expr, and_, depends, lt, make, or_, substitute, walk
 
 Clause = tuple[Expr, ...]
@@ -75,7 +76,7 @@ def _take_apart(e: Expr) -> Expr | None:
             continue
         conjunctive = (atom.op == "min") == (c > 0)
         if conjunctive or depends(atom, "j"):
-            parts = [_at_least(e.op, gap.without(atom) + linear(a).scaled(c)) for a in atom.args]
+            parts = [comparison(e.op, gap.without(atom) + linear(a).scaled(c)) for a in atom.args]
             return and_(*parts) if conjunctive else or_(*parts)
     return None
 
@@ -83,13 +84,6 @@ def _take_apart(e: Expr) -> Expr | None:
 def _shallow(e: Expr, term: Expr) -> bool:
     """Whether a select of the row alone is one of few: taking apart a long chain of them would multiply clauses for nothing."""
     return depends(term, "i") and sum(t.op == "select" for t in walk(e)) <= 3
-
-
-def _at_least(op: str, gap: Linear) -> Expr:
-    """`gap >= 0` or `gap > 0`, negative terms on the left so that it reads well."""
-    left = Linear(tuple((a, -c) for a, c in gap.terms if c < 0), max(-gap.constant, 0))
-    right = Linear(tuple((a, c) for a, c in gap.terms if c > 0), max(gap.constant, 0))
-    return make(op, from_linear(left), from_linear(right))
 
 
 def _conjoin(a: Clause, b: Clause) -> Clause | None:
@@ -107,7 +101,12 @@ def _conjoin(a: Clause, b: Clause) -> Clause | None:
                 return None
     kept: list[Expr] = []
     for literal in literals:
-        others = [r for x in literals if x != literal and (x in kept or literals.index(x) > literals.index(literal)) for r in _ranges(x)]
+        others = [
+            r
+            for x in literals
+            if x != literal and (x in kept or literals.index(x) > literals.index(literal))
+            for r in _ranges(x)
+        ]
         mine = _ranges(literal)
         if mine and all(any(k == key and lo2 >= lo and hi2 <= hi for k, lo2, hi2 in others) for key, lo, hi in mine):
             continue

@@ -1,4 +1,8 @@
-"""The facts of a spec, statics folded: what may be assumed of the metadata at compile time and is checked at run time."""
+"""The facts of a spec, statics folded: what may be assumed of the metadata at compile time and is checked at run time.
+
+A fact over `i` (`j`) speaks of the rows (columns) that exist, one with an index of its own of the entries of the longest
+free table: those are what is checked at run time, so they are all that may be assumed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cmir.analysis.linear import linear, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
-from cmir.dialects.expr import COLS, ROWS, ZERO, Expr, add, and_, const, le, lookup, show, substitute, var, walk
+from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, add, and_, const, le, lookup, show, var, walk
 from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fact:
-    """`condition` holds (for every `over[0]` in the half-open range `over[1:]`)."""
+    """`condition` holds (for every `over[0]` in the half-open range `over[1:]` that is a row, column or entry)."""
 
     condition: Expr
     over: tuple[str, Expr, Expr] | None
@@ -51,9 +55,9 @@ class Facts:
     def kind(self, name: str) -> str:
         return next(p.kind for p in self.parameters if p.name == name)
 
-    def length(self, table: str) -> Expr | None:
-        """The length of a table, where the spec knows it."""
-        return {"row": ROWS, "col": COLS}.get(self.kind(table))
+    def length(self, table: str) -> Expr:
+        """The length of a table; that of a free table has a name of its own."""
+        return _length(table, self.kind(table))
 
     @cached_property
     def samples(self) -> tuple[Draw, ...]:
@@ -70,17 +74,17 @@ def facts_of(spec: SpecOp) -> Facts:
     kinds = {p.name: p.kind for p in parameters}
     for op in spec.facts:
         if isinstance(op, AssumeOp):
-            condition = fold_statics(op.condition.data, spec, op)
+            condition = simplify(fold_statics(op.condition.data, spec, op))
             over = op.over
             if over is not None:
                 over = (over[0], *(simplify(fold_statics(e, spec, op)) for e in over[1:]))
             # Conjuncts are facts of their own: a status word then names the one that broke.
             for part in condition.args if condition.op == "and" else (condition,):
-                facts.append(Fact(part, over, _text(part, over), _kind(over)))
+                if part != TRUE:
+                    facts.append(Fact(part, over, _text(part, over), _kind(over)))
         else:
             table = op.table.data
-            length = {"row": ROWS, "col": COLS}.get(kinds[table], var(f"{table}_length"))
-            lo, hi = op.over or (ZERO, length)
+            lo, hi = op.over or (ZERO, _length(table, kinds[table]))
             m = Monotone(table, *(simplify(fold_statics(e, spec, op)) for e in (lo, hi)))
             monotone.append(m)
             index = {"row": "i", "col": "j"}.get(kinds[table], "entry")
@@ -88,8 +92,16 @@ def facts_of(spec: SpecOp) -> Facts:
             over = (index, m.lo, simplify(add(m.hi, const(-1))))
             text = f"{table} nondecreasing" + ("" if op.over is None else f" over [{show(m.lo)}, {show(m.hi)})")
             facts.append(Fact(le(lookup(table, here), lookup(table, add(here, const(1)))), over, text, _kind(over)))
-    numbers = (abs(t.value) for r in spec.regions_of_rows for c in r.clauses for t in walk(c.condition.data) if t.op == "const")
-    return Facts(spec.sym_name.data, parameters, tuple(facts), tuple(monotone), constant_tables(spec), max(numbers, default=0))
+    numbers = (
+        abs(t.value) for r in spec.regions_of_rows for c in r.clauses for t in walk(c.condition.data) if t.op == "const"
+    )
+    return Facts(
+        spec.sym_name.data, parameters, tuple(facts), tuple(monotone), constant_tables(spec), max(numbers, default=0)
+    )
+
+
+def _length(table: str, kind: str) -> Expr:
+    return {"row": ROWS, "col": COLS}.get(kind, var(f"{table}_length"))
 
 
 def _kind(over: tuple[str, Expr, Expr] | None) -> Literal["scalar", "row", "col", "entry"]:
@@ -117,22 +129,23 @@ def first_violation(facts: Facts, env: Mapping[str, Value]) -> tuple[Fact, int |
                 return fact, None
             continue
         name, lo, hi = fact.over
-        index = np.arange(int(evaluate(lo, full, domain)), int(evaluate(hi, full, domain)), dtype=np.int64)
-        index = index[index >= 0]
+        end = min(int(evaluate(hi, full, domain)), _extent(facts, fact, full))
+        index = np.arange(max(int(evaluate(lo, full, domain)), 0), end, dtype=np.int64)
         holds = np.broadcast_to(evaluate(fact.condition, {**full, name: index}, domain), index.shape)
         if not holds.all():
             return fact, int(index[int(np.argmin(holds))])
     return None
 
 
+def _extent(facts: Facts, fact: Fact, env: Mapping[str, Value]) -> int:
+    """How many rows, columns or entries there are for a fact to speak of."""
+    if fact.kind in ("row", "col"):
+        return int(env["rows" if fact.kind == "row" else "cols"])
+    return max((len(env[p.name].values) for p in facts.parameters if p.kind == "free"), default=0)
+
+
 def conjuncts(e: Expr) -> tuple[Expr, ...]:
     return e.args if e.op == "and" else (e,)
-
-
-def at(fact: Fact, index: Expr) -> Expr:
-    """The fact's condition at one index."""
-    assert fact.over is not None
-    return substitute(fact.condition, {var(fact.over[0]): index})
 
 
 def in_range(index: Expr, lo: Expr, hi: Expr) -> Expr:
@@ -145,7 +158,10 @@ def table_value(entries: Value, base: int = 0) -> TableValue:
     return TableValue(np.asarray(entries, dtype=np.int64), base)
 
 
-def covers(m: Monotone, lo: Expr, hi: Expr) -> bool:
-    """Whether the range of a monotone table contains `[lo, hi)` by linear form alone."""
-    low, high = linear(lo) - linear(m.lo), linear(m.hi) - linear(hi)
-    return low.is_constant and high.is_constant and low.constant >= 0 and high.constant >= 0
+def covers(outer: tuple[Expr, Expr], lo: Expr, hi: Expr, length: Expr) -> bool:
+    """Whether one range of indices contains another, of which only the part in `[0, length)` counts; by form alone."""
+    low, high = linear(lo) - linear(outer[0]), linear(outer[1]) - linear(hi)
+    start, end = linear(outer[0]), linear(outer[1]) - linear(length)
+    below = (low.is_constant and low.constant >= 0) or (start.is_constant and start.constant <= 0)
+    above = (high.is_constant and high.constant >= 0) or (end.is_constant and end.constant >= 0)
+    return below and above

@@ -1,19 +1,20 @@
 """Linear forms and simplification of index expressions.
 
-A linear form is `c0 + sum(ck * atom_k)`, its atoms being terms that are not themselves linear (a name, a look-up, `x floordiv 8`, `min(..)`).
-Two terms with the same form are equal; a comparison whose two sides differ by a constant is decided. Everything else in the compiler
-that compares endpoints starts here, because most questions end here.
+A linear form is `c0 + sum(ck * atom_k)`, its atoms being terms that are not themselves linear (a name, a look-up,
+`x floordiv 8`, `min(..)`). Two terms with the same form are equal; a comparison whose two sides differ by a constant is
+decided. Everything else in the compiler that compares endpoints starts here, because most questions end here.
 
     simplify((i + 4 * n + 3) floordiv 4)  ->  n + (i + 3) floordiv 4
     simplify(max(0, i, i + 1))            ->  max(0, i + 1)
+    simplify(0 < i - 5)                   ->  5 < i
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import isqrt
+from math import gcd, isqrt
 
 from cmir.dialects.expr import (
     BINDERS,
@@ -137,15 +138,11 @@ def simplify(e: Expr) -> Expr:
         case "and":
             return _contradiction(and_(*map(simplify, e.args)))
         case "or":
-            return or_(*map(simplify, e.args))
+            return _tautology(or_(*map(simplify, e.args)))
         case "not":
             return negate(simplify(e.args[0]))
         case "lt" | "le" | "eq":
-            a, b = map(simplify, e.args)
-            d = difference(a, b)
-            if d is not None:
-                return boolean({"lt": d < 0, "le": d <= 0, "eq": d == 0}[e.op])
-            return rebuild(e, (a, b))
+            return comparison(e.op, linear(e.args[1]) - linear(e.args[0]))
         case "exists":
             lo, hi, body = map(simplify, e.args)
             d = difference(lo, hi)
@@ -154,8 +151,37 @@ def simplify(e: Expr) -> Expr:
             return e
 
 
+def comparison(op: str, gap: Linear) -> Expr:
+    """`gap >= 0` (le), `gap > 0` (lt) or `gap == 0` (eq): no negative terms on either side, no common factor."""
+    if gap.is_constant:
+        return boolean({"lt": gap.constant > 0, "le": gap.constant >= 0, "eq": gap.constant == 0}[op])
+    k, c = gcd(*(c for _, c in gap.terms)), gap.constant
+    if op == "eq" and c % k:
+        return FALSE
+    c = (c - 1) // k + 1 if op == "lt" else c // k
+    # a < b + 1 reads better as a <= b, and a + 1 <= b as a < b.
+    op, c = ("le", 0) if (op, c) == ("lt", 1) else ("lt", 0) if (op, c) == ("le", -1) else (op, c)
+    left = Linear(tuple((a, -n // k) for a, n in gap.terms if n < 0), max(-c, 0))
+    right = Linear(tuple((a, n // k) for a, n in gap.terms if n > 0), max(c, 0))
+    return make(op, from_linear(left), from_linear(right))
+
+
+def inequalities(conditions: Iterable[Expr]) -> Iterator[Linear]:
+    """What the comparisons among some conditions say, as forms that are >= 0; other conditions are passed over."""
+    for c in conditions:
+        if c.op in ("lt", "le", "eq"):
+            gap = linear(c.args[1]) - linear(c.args[0])
+            yield gap + Linear((), -1) if c.op == "lt" else gap
+            if c.op == "eq":
+                yield gap.scaled(-1)
+
+
 def _contradiction(e: Expr) -> Expr:
     return FALSE if e.op == "and" and any(negate(a) in e.args for a in e.args) else e
+
+
+def _tautology(e: Expr) -> Expr:
+    return TRUE if e.op == "or" and any(negate(a) in e.args for a in e.args) else e
 
 
 def negate(e: Expr) -> Expr:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from cmir.analysis.facts import Facts, covers
-from cmir.dialects.expr import Expr, depends
+from cmir.dialects.expr import ZERO, Expr, depends
 
 Direction = Literal["constant", "up", "down"]
 _FLIP: dict[Direction, Direction] = {"constant": "constant", "up": "down", "down": "up"}
@@ -39,10 +39,23 @@ def direction(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Directio
             return again(e.args[0])
         case "select" if not depends(e.args[0], index):
             return _join(map(again, e.args[1:]))
-        case "lookup" if e.args[0].op == "var" and any(m.table == e.name and covers(m, lo, hi) for m in facts.monotone):
-            return "up"
+        case "lookup":
+            return _lookup(e, facts, lo, hi, again(e.args[0]))
         case _:
             return None
+
+
+def _lookup(e: Expr, facts: Facts, lo: Expr, hi: Expr, index: Direction | None) -> Direction | None:
+    """A look-up in a monotone table moves as its index does; where only a range is monotone, the index must be in it."""
+    for m in facts.monotone:
+        if m.table != e.name:
+            continue
+        length = facts.length(m.table)
+        if covers((m.lo, m.hi), ZERO, length, length) or (
+            e.args[0].op == "var" and covers((m.lo, m.hi), lo, hi, length)
+        ):
+            return index
+    return None
 
 
 def _flip(d: Direction | None) -> Direction | None:

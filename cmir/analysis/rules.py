@@ -4,8 +4,8 @@
     %p = arith.cmpi sle, %s, %j : index      ->      start[i] <= j
     maskspec.visible %p
 
-Statics become their values; a look-up in a constant table becomes its value where the index is known, and a chain of selects where
-it is not.
+Statics become their values; a look-up in a constant table becomes its value where the index is known, and a chain of
+selects where it is not.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from cmir.analysis.linear import simplify
 from cmir.dialects.expr import (
+    OPERATORS,
     Expr,
     and_,
     boolean,
@@ -33,12 +34,14 @@ from cmir.dialects.expr import (
     select,
     substitute,
     var,
+    walk,
 )
-from cmir.dialects.maskspec import ConstantsOp, ExistsOp, LookupOp, RegionOp, SpecOp, spec_of
+from cmir.dialects.maskspec import INDEX, ConstantsOp, ExistsOp, LookupOp, RegionOp, SpecOp, spec_of
 from cmir.dialects.rule_ops import LENGTH_OF, OPERATOR_OF, PREDICATE, refusal
 from cmir.errors import SpecError
 
 MAX_SELECTS = 64  # entries of a constant table whose index is not known at compile time
+_BOUND = "exists#"  # begins the names of what `exists` ops bind: no identifier, so no metadata has such a name
 
 
 def statics_of(spec: SpecOp) -> dict[Expr, Expr]:
@@ -99,18 +102,30 @@ def fold_constants(e: Expr, tables: Mapping[str, tuple[int, tuple[int, ...]]], o
 
 
 def rule_of(region: RegionOp) -> Expr:
-    """The rule of a Region, surface or normal form, as one condition over `i`, `j` and metadata; statics and constants folded."""
-    if region.is_normal:
-        e = or_(*(c.condition.data for c in region.clauses))
-    else:
-        e = _SurfaceReader(region).read()
-    return fold_statics(e, spec_of(region), region)
+    """The rule of a Region, surface or normal form, as one condition on `i`, `j` and metadata; statics are folded."""
+    rule = or_(*(c.condition.data for c in region.clauses)) if region.is_normal else _SurfaceReader(region).read()
+    return fold_statics(rule, spec_of(region), region)
 
 
 def fold_statics(e: Expr, spec: SpecOp, op: Operation) -> Expr:
-    """Substitute statics, expand `exists`, fold constant tables."""
+    """Substitute statics, expand `exists`, fold constant tables.
+
+    Raises:
+        SpecError: what has to be known at compile time is not, or a divisor is not positive.
+    """
     tables = constant_tables(spec)
-    return fold_constants(_expand(substitute(e, statics_of(spec)), op), tables, op)
+    folded = fold_constants(_expand(substitute(e, statics_of(spec)), op), tables, op)
+    for term in walk(folded):
+        if term.op in ("floordiv", "mod"):
+            divisor = simplify(term.args[1])
+            if divisor.op != "const" or divisor.value <= 0:
+                raise SpecError(
+                    f"'{OPERATORS[term.op].symbol}' divides by a positive integer known at compile time, got {divisor}",
+                    op,
+                )
+        if term.op == "isqrt" and simplify(term).op != "const":
+            raise SpecError(f"'isqrt' is of a number known at compile time and not negative, got {term.args[0]}", op)
+    return folded
 
 
 def _expand(e: Expr, op: Operation) -> Expr:
@@ -151,8 +166,8 @@ class _SurfaceReader:
         if type(op) in LENGTH_OF:
             return var(LENGTH_OF[type(op)])
         match op:
-            case arith.ConstantOp(value=IntegerAttr() as attr):
-                return boolean(attr.value.data != 0) if op.result.type == i1 else const(attr.value.data)
+            case arith.ConstantOp(value=IntegerAttr() as attr) if attr.type in (i1, INDEX):
+                return boolean(attr.value.data != 0) if attr.type == i1 else const(attr.value.data)
             case arith.CmpiOp() if (predicate := op.predicate.value.data) in PREDICATE:
                 return self._compare(op, predicate, *args)
             case arith.XOrIOp() if op.result.type == i1:
@@ -166,8 +181,6 @@ class _SurfaceReader:
             case arith.SelectOp() if op.result.type == i1:
                 cond, a, b = args
                 return or_(and_(cond, a), and_(not_(cond), b))
-            case arith.AndIOp() | arith.OrIOp() if op.result.type != i1:
-                raise SpecError(f"'{op.name}' joins conditions (i1) in a rule, not integers", op)
             case _ if type(op) in OPERATOR_OF:
                 return self._operator(op, OPERATOR_OF[type(op)], args)
             case _:
@@ -185,25 +198,26 @@ class _SurfaceReader:
         return make(name, b, a) if swap else make(name, a, b)
 
     def _operator(self, op: Operation, name: str, args: list[Expr]) -> Expr:
+        want, noun = (i1, "conditions (i1)") if name in ("and", "or") else (INDEX, "integers (index)")
+        if op.results[0].type != want:
+            raise SpecError(f"'{op.name}' works on {noun} in a rule, got {op.results[0].type}", op)
         if name in ("floordiv", "mod"):
             divisor = simplify(args[1])
             if divisor.op != "const" or divisor.value <= 0:
                 raise SpecError(f"'{op.name}' divides by a positive integer known at compile time, got {divisor}", op)
         if name == "mul" and all(simplify(a).op != "const" and _varies(a) for a in args):
-            raise SpecError(f"'{op.name}' multiplies by an integer known at compile time, got {args[0]} * {args[1]}", op)
+            raise SpecError(
+                f"'{op.name}' multiplies by an integer known at compile time, got {args[0]} * {args[1]}", op
+            )
         return and_(*args) if name == "and" else or_(*args) if name == "or" else make(name, *args)
 
     def _exists(self, op: ExistsOp) -> Expr:
         self.fresh += 1
-        bound = f"exists_{self.fresh}"
+        bound = f"{_BOUND}{self.fresh}"
         self.values[op.body.block.args[0]] = var(bound)
         return make("exists", op.lo.data, op.hi.data, self._block(op.body.block), data=bound)
 
 
 def _varies(e: Expr) -> bool:
     """Whether a factor is unknown at compile time once `exists` is expanded."""
-    return any(not name.startswith("exists_") for name in free_names(e))
-
-
-def is_normal(spec: SpecOp) -> bool:
-    return all(r.is_normal for r in spec.regions_of_rows)
+    return any(not name.startswith(_BOUND) for name in free_names(e))

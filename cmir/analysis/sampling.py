@@ -7,12 +7,12 @@ batches have structure and uniform noise would hardly ever satisfy their facts. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cmir.analysis.facts import Fact, Facts, first_violation
-from cmir.analysis.linear import Linear, linear
+from cmir.analysis.linear import inequalities
 from cmir.dialects.expr import Expr, free_names, lookup, var
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
@@ -77,21 +77,13 @@ def _pick(rng: np.random.Generator, lo: int, hi: int) -> int:
     return [lo, hi, int(rng.integers(lo, hi + 1)), int(rng.integers(lo, hi + 1))][int(rng.integers(0, 4))]
 
 
-def _inequalities(conditions: list[Expr]) -> Iterator[Linear]:
-    """Forms that are >= 0."""
-    for c in conditions:
-        if c.op in ("lt", "le", "eq"):
-            gap = linear(c.args[1]) - linear(c.args[0])
-            yield gap + Linear((), -1) if c.op == "lt" else gap
-            if c.op == "eq":
-                yield gap.scaled(-1)
-
-
-def _bounds(atom: Expr, conditions: list[Expr], env: Mapping[str, Value], default: tuple[int, int]) -> tuple[int, int] | None:
+def _bounds(
+    atom: Expr, conditions: list[Expr], env: Mapping[str, Value], default: tuple[int, int]
+) -> tuple[int, int] | None:
     """What the facts whose other names are already drawn leave for one scalar."""
     domain = NumpyDomain()
     lo, hi = None, None
-    for form in _inequalities(conditions):
+    for form in inequalities(conditions):
         c, rest = form.coefficient(atom), form.without(atom)
         if c == 0 or any(not free_names(a) <= env.keys() for a, _ in rest.terms):
             continue
@@ -136,7 +128,9 @@ def _draw_table(
     makers = _structures(rng, length, *cuts[length])
     for k in rng.permutation(len(makers)):
         table = TableValue(np.clip(makers[int(k)](lo, hi), lo, hi).astype(np.int64))
-        probe = Facts(facts.name, tuple(p for p in facts.parameters if p.name in env or p.name == name), tuple(relevant), (), {})
+        probe = Facts(
+            facts.name, tuple(p for p in facts.parameters if p.name in env or p.name == name), tuple(relevant), (), {}
+        )
         if first_violation(probe, {**env, name: table}) is None:
             return table
     return None
@@ -147,7 +141,9 @@ def _decidable(facts: Facts, fact: Fact, known: set[str]) -> bool:
     return all(p.name not in names or p.name in known for p in facts.parameters)
 
 
-def _entry_bounds(name: str, kind: str, length: int, relevant: list[Fact], env: Mapping[str, Value]) -> tuple[np.ndarray, np.ndarray]:
+def _entry_bounds(
+    name: str, kind: str, length: int, relevant: list[Fact], env: Mapping[str, Value]
+) -> tuple[np.ndarray, np.ndarray]:
     """Per entry, what facts of the form `t[i] <= e(i)` and `e(i) <= t[i]` leave."""
     import numpy as np
 
@@ -164,18 +160,24 @@ def _entry_bounds(name: str, kind: str, length: int, relevant: list[Fact], env: 
         if a >= b:
             continue
         here, entry = {**env, index: np.arange(a, b)}, lookup(name, var(index))
-        for form in _inequalities([fact.condition]):
+        for form in inequalities([fact.condition]):
             c, rest = form.coefficient(entry), form.without(entry)
             if abs(c) != 1 or any(not free_names(x) <= here.keys() for x, _ in rest.terms):
                 continue
-            value = rest.constant + sum(k * evaluate(x, here, domain) for x, k in rest.terms) + np.zeros(b - a, dtype=np.int64)
+            value = (
+                rest.constant
+                + sum(k * evaluate(x, here, domain) for x, k in rest.terms)
+                + np.zeros(b - a, dtype=np.int64)
+            )
             if c > 0:
                 lo[a:b] = np.where(bounded[0, a:b], np.maximum(lo[a:b], -value), -value)
                 bounded[0, a:b] = True
             else:
                 hi[a:b] = np.where(bounded[1, a:b], np.minimum(hi[a:b], value), value)
                 bounded[1, a:b] = True
-    return np.where(bounded[1] & ~bounded[0], np.minimum(lo, hi), lo), np.where(bounded[0] & ~bounded[1], np.maximum(lo, hi), hi)
+    return np.where(bounded[1] & ~bounded[0], np.minimum(lo, hi), lo), np.where(
+        bounded[0] & ~bounded[1], np.maximum(lo, hi), hi
+    )
 
 
 def _structures(

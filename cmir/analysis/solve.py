@@ -49,7 +49,11 @@ class _Solver:
             if not depends(literal, self.index):
                 out.conditions.append(literal)
                 continue
-            rewritten = literal if literal in pins.values() else simplify(substitute(literal, self._replacements(pins, literal)))
+            rewritten = (
+                literal
+                if literal in pins.values()
+                else simplify(substitute(literal, self._replacements(pins, literal)))
+            )
             if not depends(rewritten, self.index):
                 out.conditions.append(rewritten)
                 continue

@@ -277,7 +277,9 @@ def show(e: Expr, precedence: int = 0) -> str:
     """The text of a term, with the parentheses it needs under an operator of that precedence."""
     info = OPERATORS[e.op]
     text = _show(e, info)
-    return f"({text})" if info.precedence < precedence or (e.op == "const" and e.value < 0 and precedence > 60) else text
+    return (
+        f"({text})" if info.precedence < precedence or (e.op == "const" and e.value < 0 and precedence > 60) else text
+    )
 
 
 def _show(e: Expr, info: Operator) -> str:
@@ -428,7 +430,9 @@ class ExprParser:
         info = OPERATORS[op]
         want = (info.operands,) * len(args) if isinstance(info.operands, str) else info.operands
         if len(want) != len(args) or not args:
-            self.p.raise_error(f"'{info.symbol}' takes {len(want) or 'at least one'} operands, got {len(args)}", start, self.p.pos)
+            self.p.raise_error(
+                f"'{info.symbol}' takes {len(want) or 'at least one'} operands, got {len(args)}", start, self.p.pos
+            )
         for a, sort in zip(args, want, strict=True):
             if a.sort != sort:
                 noun = {"int": "an integer", "bool": "a condition"}

@@ -8,13 +8,14 @@ A `rows` table is read at a row `i`: the row sees every column of every span of 
 `j` and its spans are intervals of rows. A span whose lower end is not below its upper end is empty, and so is one whose `when` fails.
 `residual` is what no interval says: a pair in the span is visible only if it holds too, and a table with a residual is *unbounded*.
 After `--merge-slots` the k-th span of a region is slot k, `slots` is the largest number of spans, and `fuse` names the pairs of slots
-that nothing proves disjoint (the preprocess kernel unites them where they overlap).
+that nothing proves disjoint: taken in order, each pair (a, b) that overlaps at a row becomes b, and a is empty there.
 `from` names the clauses of the spec that a span came from, as `region.clause`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region
@@ -32,9 +33,25 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from cmir.dialects.expr import COLS, FALSE, ROWS, TRUE, ZERO, Expr, ExprAttr, and_, free_names, le, or_, parse_expr, show, var
+from cmir.dialects.expr import (
+    COLS,
+    FALSE,
+    ROWS,
+    TRUE,
+    ZERO,
+    Expr,
+    ExprAttr,
+    and_,
+    free_names,
+    le,
+    or_,
+    parse_expr,
+    show,
+    var,
+    walk,
+)
 from cmir.dialects.expr import lt as less
-from cmir.dialects.maskspec import SpecOp, check_expr, parse_range, print_range
+from cmir.dialects.maskspec import SpecOp, check_expr, parse_body, parse_range, print_body, print_range
 
 AXES = ("rows", "cols")
 
@@ -121,9 +138,13 @@ class SpanOp(IRDLOperation):
         mine, other = ("i", "j") if table.axis.data == "rows" else ("j", "i")
         for attr in (self.lo, self.hi, self.when):
             if attr is not None and other in free_names(attr.data):
-                raise VerifyException(f"the ends of a span of a {table.axis.data} table are read at '{mine}' alone, not at '{other}'")
+                raise VerifyException(
+                    f"the ends of a span of a {table.axis.data} table are read at '{mine}' alone, not at '{other}'"
+                )
         for attr in (self.lo, self.hi, self.when, self.residual):
             if attr is not None:
+                if any(term.op == "exists" for term in walk(attr.data)):
+                    raise VerifyException("'exists' belongs in a surface rule, not in a span")
                 check_expr(spec, attr.data)
 
 
@@ -139,7 +160,9 @@ class RegionOp(IRDLOperation):
     body = region_def("single_block")
     traits = lazy_traits_def(lambda: (HasParent(TableOp), SymbolOpInterface(), NoTerminator()))
 
-    def __init__(self, name: str, lo: Expr, hi: Expr, spans: Region | Sequence[SpanOp], fuse: Sequence[tuple[int, int]] = ()):
+    def __init__(
+        self, name: str, lo: Expr, hi: Expr, spans: Region | Sequence[SpanOp], fuse: Sequence[tuple[int, int]] = ()
+    ):
         properties: dict[str, Attribute | None] = {"sym_name": StringAttr(name), "lo": ExprAttr(lo), "hi": ExprAttr(hi)}
         if fuse:
             properties["fuse"] = ArrayAttr([ArrayAttr([IntAttr(a), IntAttr(b)]) for a, b in fuse])
@@ -165,7 +188,7 @@ class RegionOp(IRDLOperation):
                 return a, b
 
             fuse = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, pair)
-        return cls(name, lo.data, hi.data, parser.parse_region(), fuse)
+        return cls(name, lo.data, hi.data, parse_body(parser), fuse)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -175,7 +198,7 @@ class RegionOp(IRDLOperation):
         if self.fuse is not None:
             printer.print_string(f" fuse [{', '.join(str(p) for p in self.fused)}]")
         printer.print_string(" ")
-        printer.print_region(self.body)
+        print_body(printer, self.body)
 
     def verify_(self) -> None:
         if stray := next((op for op in self.body.block.ops if not isinstance(op, SpanOp)), None):
@@ -186,7 +209,16 @@ class RegionOp(IRDLOperation):
                 check_expr(spec, attr.data, index=False)
         for a, b in self.fused:
             if not 0 <= a < b < len(self.spans):
-                raise VerifyException(f"fuse ({a}, {b}): a pair of slots a < b of this region, which has {len(self.spans)}")
+                raise VerifyException(
+                    f"fuse ({a}, {b}): a pair of slots a < b of this region, which has {len(self.spans)}"
+                )
+        if list(self.fused) != sorted(set(self.fused)):
+            raise VerifyException("the pairs of fuse are in order, each once")
+        if missing := sorted(closure_of_fuse(self.fused) - set(self.fused)):
+            a, b = missing[0]
+            raise VerifyException(
+                f"fuse needs ({a}, {b}) too: a slot below both may be united with slot {a} and reach {b}"
+            )
 
 
 @irdl_op_definition
@@ -209,7 +241,9 @@ class TableOp(IRDLOperation):
         }
         if slots is not None:
             properties["slots"] = IntAttr(slots)
-        super().__init__(properties=properties, regions=[regions if isinstance(regions, Region) else Region(Block(regions))])
+        super().__init__(
+            properties=properties, regions=[regions if isinstance(regions, Region) else Region(Block(regions))]
+        )
 
     @property
     def regions_of_table(self) -> tuple[RegionOp, ...]:
@@ -243,7 +277,7 @@ class TableOp(IRDLOperation):
         parser.parse_keyword("axis")
         axis = parser.parse_keyword_in(AXES, " in interval.table")
         slots = parser.parse_integer() if parser.parse_optional_keyword("slots") else None
-        return cls(name, spec, axis, parser.parse_region(), slots)
+        return cls(name, spec, axis, parse_body(parser), slots)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -254,7 +288,7 @@ class TableOp(IRDLOperation):
         if self.slots is not None:
             printer.print_string(f" slots {self.slots.data}")
         printer.print_string(" ")
-        printer.print_region(self.body)
+        print_body(printer, self.body)
 
     def verify_(self) -> None:
         if self.axis.data not in AXES:
@@ -266,6 +300,17 @@ class TableOp(IRDLOperation):
             raise VerifyException(f"slots is the largest number of spans of a region: {most}, not {self.slots.data}")
         if self.parent_op() is not None and spec_of_table(self) is None:
             raise VerifyException(f"no maskspec.spec @{self.spec.data} stands beside this table")
+
+
+def closure_of_fuse(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The pairs to fuse, in ascending order, so that the slots end up disjoint when `pairs` may overlap at first.
+
+    Fusing (a, b) hands the positions of `a` to `b`, and so hands down whatever else `a` may overlap.
+    """
+    out = set(pairs)
+    for a in range(max((b for _, b in out), default=0)):
+        out |= set(combinations(sorted(c for x, c in out if x == a), 2))
+    return out
 
 
 def table_of(op: Operation) -> TableOp:
@@ -289,7 +334,9 @@ def visible_in(table: TableOp) -> Expr:
     """The whole table as one condition on `i` and `j`: what the stage means."""
     here = var(table.fixed)
     disjuncts = [
-        and_(le(r.lo.data, here), less(here, r.hi.data), s.contains(table.moving)) for r in table.regions_of_table for s in r.spans
+        and_(le(r.lo.data, here), less(here, r.hi.data), s.contains(table.moving))
+        for r in table.regions_of_table
+        for s in r.spans
     ]
     return or_(FALSE, *disjuncts)
 

@@ -61,7 +61,20 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from cmir.dialects.expr import COLS, KEYWORDS, ROWS, Expr, ExprAttr, const, free_names, parse_expr, show, walk
+from cmir.dialects.expr import (
+    BINDERS,
+    COLS,
+    KEYWORDS,
+    RESERVED,
+    ROWS,
+    Expr,
+    ExprAttr,
+    const,
+    free_names,
+    parse_expr,
+    show,
+    walk,
+)
 
 INDEX = IndexType()
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -123,34 +136,70 @@ def print_range(printer: Printer, lo: ExprAttr, hi: ExprAttr, close: str = ")") 
     printer.print_string(f"[{show(lo.data)}, {show(hi.data)}{close}")
 
 
+def parse_body(parser: Parser, args: Sequence[Parser.Argument] = ()) -> Region:
+    """A region of one block, which may be empty: `{}`."""
+    region = parser.parse_region(args)
+    if not region.blocks:
+        region.add_block(Block())
+    return region
+
+
+def print_body(printer: Printer, body: Region) -> None:
+    """`{ ... }`; the op has printed the arguments."""
+    printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
+
+
 def check_names(op: Operation, e: Expr, *bound: str, index: bool = True) -> None:
-    """`check_expr` against the spec that an op stands in."""
+    """`check_expr` against the spec that an op stands in; `first` is not for specs."""
+    if any(term.op == "first" for term in walk(e)):
+        raise VerifyException("'first' is what the compiler makes of a monotone table; a spec cannot say it")
     check_expr(spec_of(op), e, *bound, index=index)
 
 
 def check_expr(spec: SpecOp, e: Expr, *bound: str, index: bool = True) -> None:
     """Every name in `e` is declared (or bound), is used as what it is, and tables are indexed along their own axis."""
     known = {p.name: p for p in spec.parameters} | {t: Parameter(t, "free") for t in spec.constant_tables()}
-    indices = {"i", "j"} if index else set[str]()
-    for term in walk(e):
-        if term.op not in ("var", "lookup"):
-            bound = (*bound, term.name) if term.op in ("exists", "first") else bound
-            continue
-        name = term.name
-        parameter = known.get(name)
-        if term.op == "var":
-            if name in ("i", "j") and name not in indices and name not in bound:
-                raise VerifyException(f"'{name}' has no meaning here: this expression is one number for the whole sequence")
-            if parameter is None and name not in indices | {"rows", "cols"} and name not in bound:
-                raise VerifyException(_unknown(name, [*known, *indices, "rows", "cols"]))
-            if parameter is not None and parameter.is_table and name not in bound:
+    _check_term(e, known, frozenset(bound), {"i", "j"} if index else set[str]())
+
+
+def _check_term(e: Expr, known: Mapping[str, Parameter], bound: frozenset[str], indices: set[str]) -> None:
+    match e.op:
+        case "var" if e.name not in bound:
+            name, parameter = e.name, known.get(e.name)
+            if name in ("i", "j") and name not in indices:
+                raise VerifyException(
+                    f"'{name}' has no meaning here: this expression is one number for the whole sequence"
+                )
+            if parameter is None and name not in RESERVED:
+                raise VerifyException(_unknown(name, [*known, *sorted(indices), "rows", "cols"]))
+            if parameter is not None and parameter.is_table:
                 raise VerifyException(f"'{name}' is a table: read an entry of it, as in {name}[i]")
-        else:
+        case "lookup":
+            parameter = known.get(e.name)
             if parameter is None:
-                raise VerifyException(_unknown(name, [p.name for p in known.values() if p.is_table]))
+                raise VerifyException(_unknown(e.name, [p.name for p in known.values() if p.is_table]))
             if not parameter.is_table:
-                raise VerifyException(f"'{name}' is not a table but a {parameter.kind}: write {name} without an index")
-            check_axis(parameter, free_names(term.args[0]), show(term.args[0]))
+                raise VerifyException(
+                    f"'{e.name}' is not a table but a {parameter.kind}: write {e.name} without an index"
+                )
+            check_axis(parameter, free_names(e.args[0]), show(e.args[0]))
+        case op if op in BINDERS:
+            _check_binding(e.name, known)
+            for end in e.args[:2]:
+                _check_term(end, known, bound, indices)
+            return _check_term(e.args[2], known, bound | {e.name}, indices)
+        case _:
+            pass
+    for a in e.args:
+        _check_term(a, known, bound, indices)
+
+
+def _check_binding(name: str, known: Mapping[str, Parameter]) -> None:
+    """An index that an expression binds may be `i` or `j`, and nothing that means something else."""
+    if name not in ("i", "j") and (name in KEYWORDS or not IDENTIFIER.match(name)):
+        raise VerifyException(f"'{name}' cannot name an index: it is a keyword or no identifier")
+    if name in known:
+        raise VerifyException(f"'{name}' cannot name an index: it is metadata of the spec")
 
 
 def check_axis(table: Parameter, names: frozenset[str] | set[str], index: str) -> None:
@@ -245,16 +294,21 @@ class AssumeOp(IRDLOperation):
         if self.lo is not None and self.hi is not None:
             check_names(self, self.lo.data, index=False)
             check_names(self, self.hi.data, index=False)
-            if bound and bound[0] not in ("i", "j"):
-                if bound[0] in KEYWORDS or not IDENTIFIER.match(bound[0]):
-                    raise VerifyException(f"'{bound[0]}' cannot name an index: it is a keyword or no identifier")
-                for term in walk(self.condition.data):
-                    if term.op == "lookup" and bound[0] in free_names(term) and self._kind(term.name) != "free":
-                        raise VerifyException(f"'{term.name}' is read along rows or columns: write the fact with i or j")
+            if bound:
+                self._check_entries(bound[0])
         check_names(self, self.condition.data, *bound)
 
-    def _kind(self, table: str) -> str:
-        return next((p.kind for p in spec_of(self).parameters if p.name == table), "free")
+    def _check_entries(self, bound: str) -> None:
+        """A fact with an index of its own is about the entries of free tables, which is where it is checked."""
+        kinds = {p.name: p.kind for p in spec_of(self).parameters}
+        _check_binding(bound, {p.name: p for p in spec_of(self).parameters})
+        if bound in ("i", "j"):
+            return
+        read = {t.name for t in walk(self.condition.data) if t.op == "lookup" and bound in free_names(t.args[0])}
+        if wrong := next((name for name in sorted(read) if kinds.get(name) in ("row", "col")), None):
+            raise VerifyException(f"'{wrong}' is read along rows or columns: write the fact with i or j")
+        if not any(kinds.get(name) == "free" for name in read):
+            raise VerifyException(f"a fact for {bound} is about entries of a free table: it must read one at {bound}")
 
 
 @irdl_op_definition
@@ -312,7 +366,9 @@ class ConstantsOp(IRDLOperation):
     entry = opt_prop_def(ExprAttr)
     traits = lazy_traits_def(lambda: (HasParent(SpecOp), SymbolOpInterface()))
 
-    def __init__(self, name: str, values: Sequence[int] | None = None, entry: tuple[str, Expr, Expr, Expr] | None = None):
+    def __init__(
+        self, name: str, values: Sequence[int] | None = None, entry: tuple[str, Expr, Expr, Expr] | None = None
+    ):
         properties: dict[str, Attribute | None] = {"sym_name": StringAttr(name)}
         if values is not None:
             properties["values"] = ArrayAttr([IntAttr(v) for v in values])
@@ -349,7 +405,9 @@ class ConstantsOp(IRDLOperation):
             raise VerifyException("a constant table needs its entries: [1, 2, 3] or 'for d in [lo, hi) : expr'")
         if self.values is not None and not self.values.data:
             raise VerifyException("a constant table needs at least one entry")
-        statics = {p.name for p in spec_of(self).parameters if p.kind == "static"} | ({self.bound.data} if self.bound else set())
+        statics = {p.name for p in spec_of(self).parameters if p.kind == "static"} | (
+            {self.bound.data} if self.bound else set()
+        )
         for attr in (self.lo, self.hi, self.entry):
             if attr is not None and (stray := free_names(attr.data) - statics):
                 raise VerifyException(f"a constant table is computed at compile time: '{min(stray)}' is not static")
@@ -385,7 +443,9 @@ class ClauseOp(IRDLOperation):
         check_names(self, self.condition.data)
         for term in walk(self.condition.data):
             if term.op in ("or", "not", "exists"):
-                raise VerifyException(f"a clause is a conjunction of comparisons; '{term.op}' belongs in the surface rule")
+                raise VerifyException(
+                    f"a clause is a conjunction of comparisons; '{term.op}' belongs in the surface rule"
+                )
 
 
 @irdl_op_definition
@@ -425,7 +485,7 @@ class RegionOp(IRDLOperation):
         args = parser.parse_optional_comma_separated_list(
             parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False).resolve(INDEX)
         )
-        return cls(name, lo.data, hi.data, parser.parse_region(args or []))
+        return cls(name, lo.data, hi.data, parse_body(parser, args or []))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -437,7 +497,7 @@ class RegionOp(IRDLOperation):
             with printer.in_parens():
                 printer.print_list(self.body.block.args, printer.print_ssa_value)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        print_body(printer, self.body)
 
     def verify_(self) -> None:
         for end in (self.lo.data, self.hi.data):
@@ -634,7 +694,7 @@ class ExistsOp(IRDLOperation):
         argument = parser.parse_argument(expect_type=False).resolve(INDEX)
         parser.parse_keyword("in")
         lo, hi = parse_range(parser, "]")
-        return cls(lo.data, hi.data, parser.parse_region([argument]))
+        return cls(lo.data, hi.data, parse_body(parser, [argument]))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -642,7 +702,7 @@ class ExistsOp(IRDLOperation):
         printer.print_string(" in ")
         print_range(printer, self.lo, self.hi, "]")
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        print_body(printer, self.body)
 
     def verify_(self) -> None:
         if len(self.body.block.args) != 1:
@@ -720,7 +780,7 @@ class SpecOp(IRDLOperation):
             return arg
 
         args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parameter)
-        return cls(name, parameters, parser.parse_region(args))
+        return cls(name, parameters, parse_body(parser, args))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -732,7 +792,7 @@ class SpecOp(IRDLOperation):
                 if isinstance(static, IntegerAttr):
                     printer.print_string(f" = {static.value.data}")
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        print_body(printer, self.body)
 
     def verify_(self) -> None:
         if not IDENTIFIER.match(self.sym_name.data):
@@ -743,12 +803,18 @@ class SpecOp(IRDLOperation):
         names = [n.data for n in self.names]
         for name, static, arg in zip(names, self.statics, args, strict=True):
             if not IDENTIFIER.match(name) or name in KEYWORDS:
-                raise VerifyException(f"'{name}' cannot name metadata: it is a keyword of the language or no identifier (letters, digits, _)")
+                raise VerifyException(
+                    f"'{name}' cannot name metadata: it is a keyword of the language or no identifier (letters, digits, _)"
+                )
             if arg.type != INDEX and not isinstance(arg.type, TableType):
-                raise VerifyException(f"metadata '{name}' must be an index (a scalar) or a !maskspec.table, got {arg.type}")
+                raise VerifyException(
+                    f"metadata '{name}' must be an index (a scalar) or a !maskspec.table, got {arg.type}"
+                )
             if isinstance(arg.type, TableType) and isinstance(static, IntegerAttr):
                 raise VerifyException(f"table '{name}' cannot be static; use maskspec.constants")
-        taken = [*names, *self.constant_tables()]
+        # A nondecreasing fact about a whole free table reads its length by this name.
+        lengths = [f"{p.name}_length" for p in self.parameters if p.kind == "free"]
+        taken = [*names, *lengths, *self.constant_tables()]
         if twice := next((n for n in taken if taken.count(n) > 1), None):
             raise VerifyException(f"'{twice}' is declared twice")
         items = (AssumeOp, NondecreasingOp, ConstantsOp, RegionOp)

@@ -50,6 +50,10 @@ INSTEAD: Final[Mapping[str, str]] = {
 
 def refusal(op: Operation) -> str:
     """Why an op cannot stand in a rule, and what to write."""
+    if isinstance(op, arith.CmpiOp):
+        return "comparisons in a rule are signed: slt, sle, sgt, sge, eq or ne"
+    if isinstance(op, arith.ConstantOp):
+        return f"a number in a rule is an index, a condition an i1; got {op.result.type}"
     if op.name in INSTEAD:
         return f"'{op.name}' is not in the rule language; use {INSTEAD[op.name]}"
     return f"'{op.name}' is not in the rule language: integer arith, comparisons, and/or/not, and the maskspec look-ups"

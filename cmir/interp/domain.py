@@ -33,7 +33,9 @@ class Domain(Protocol):
     def boolean(self, value: bool) -> Value: ...
     def apply(self, op: str, args: Sequence[Value]) -> Value: ...
     def lookup(self, table: Value, index: Value) -> Value: ...
-    def quantify(self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]) -> Value: ...
+    def quantify(
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
+    ) -> Value: ...
 
 
 class NumpyDomain:
@@ -58,7 +60,12 @@ class NumpyDomain:
             "not": np.logical_not,
             "select": np.where,
         }
-        self._folds: dict[str, Callable[..., Value]] = {"min": np.minimum, "max": np.maximum, "and": np.logical_and, "or": np.logical_or}
+        self._folds: dict[str, Callable[..., Value]] = {
+            "min": np.minimum,
+            "max": np.maximum,
+            "and": np.logical_and,
+            "or": np.logical_or,
+        }
 
     def const(self, value: int) -> Value:
         return self.np.int64(value)
@@ -80,7 +87,9 @@ class NumpyDomain:
             return self.np.zeros_like(index)
         return table.values[self.np.clip(index - table.base, 0, size - 1)]
 
-    def quantify(self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]) -> Value:
+    def quantify(
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
+    ) -> Value:
         """`exists`: one value of the bound name after another. `first`: all of them along a new leading axis."""
         np = self.np
         start, stop = int(np.min(lo, initial=2**31)), int(np.max(hi, initial=-(2**31))) + (op == "exists")

@@ -40,7 +40,9 @@ def spec_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
 
     domain = NumpyDomain()
     statics = {p.name: p.value for p in spec.parameters if p.value is not None}
-    constants = {name: TableValue(np.asarray(v, dtype=np.int64), base) for name, (base, v) in constant_tables(spec).items()}
+    constants = {
+        name: TableValue(np.asarray(v, dtype=np.int64), base) for name, (base, v) in constant_tables(spec).items()
+    }
     points = grid({**env, **statics, **constants})
     shape = int(env["rows"]), int(env["cols"])
     mask = np.zeros(shape, dtype=bool)

@@ -1,9 +1,12 @@
 """Expressions as z3 terms: integers are unbounded, tables are uninterpreted functions read at clamped indices."""
+# z3 has no type information worth the name.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import z3
 
@@ -15,32 +18,45 @@ class Z3Table:
     """A table of unknown entries and (possibly unknown) length."""
 
     entries: z3.FuncDeclRef
-    length: z3.ArithRef
+    length: Any
 
 
-@dataclass
+@dataclass(frozen=True)
 class First:
     """A `first` term: its witness, its range and its predicate, for whoever instantiates the axioms."""
 
-    witness: z3.ArithRef
-    lo: z3.ArithRef
-    hi: z3.ArithRef
+    witness: Any
+    lo: Any
+    hi: Any
     predicate: Callable[[Value], Value]
 
 
 @dataclass
 class Z3Domain:
-    """Records, while terms are built, the index terms that facts must be instantiated at and the `first` terms met."""
+    """Records, while terms are built, the index terms that facts must be instantiated at and the `first` terms met.
 
-    in_range: set[int] = field(default_factory=set[int])  # ids of terms known to be valid indices of every row / column table
-    indices: dict[int, z3.ArithRef] = field(default_factory=dict[int, z3.ArithRef])
+    Every domain has a context of its own: what z3 finds then depends on the question alone.
+    """
+
+    context: z3.Context = field(default_factory=z3.Context)
+    valid: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])  # ids: an index below a length
+    indices: dict[int, Any] = field(default_factory=dict[int, Any])
     firsts: list[First] = field(default_factory=list[First])
 
+    def integer(self, name: str) -> Any:
+        """An unknown integer."""
+        return z3.Int(name, self.context)
+
+    def table(self, name: str, length: Any) -> Z3Table:
+        """A table of unknown entries."""
+        sort = z3.IntSort(self.context)
+        return Z3Table(z3.Function(name, sort, sort), length)
+
     def const(self, value: int) -> Value:
-        return z3.IntVal(value)
+        return z3.IntVal(value, self.context)
 
     def boolean(self, value: bool) -> Value:
-        return z3.BoolVal(value)
+        return z3.BoolVal(value, self.context)
 
     def apply(self, op: str, args: Sequence[Value]) -> Value:
         match op:
@@ -77,30 +93,30 @@ class Z3Domain:
                 for a in args[1:]:
                     out = z3.If(out <= a, out, a) if op == "min" else z3.If(out >= a, out, a)
                 return out
-            case _:
+            case _:  # isqrt, which is folded
                 raise z3.Z3Exception(f"no meaning for '{op}'")
 
     def lookup(self, table: Z3Table, index: Value) -> Value:
-        index = z3.simplify(index)
-        self.note(index)
-        if index.get_id() in self.in_range:
+        index = self.note(index)
+        if (index.get_id(), table.length.get_id()) in self.valid:
             return table.entries(index)
-        last = table.length - 1
-        nearest = z3.If(index < 0, z3.IntVal(0), z3.If(index > last, last, index))
-        self.note(z3.IntVal(0))
-        self.note(last)
-        return z3.If(table.length <= 0, z3.IntVal(0), table.entries(nearest))
+        last = self.note(table.length - 1)
+        zero = self.note(self.const(0))
+        nearest = z3.If(index < 0, zero, z3.If(index > last, last, index))
+        return z3.If(table.length <= 0, zero, table.entries(nearest))
 
-    def note(self, index: z3.ArithRef) -> None:
-        """Facts about tables will be instantiated at this index."""
+    def note(self, index: Any) -> Any:
+        """Facts about tables will be instantiated at this index; the index, simplified."""
         index = z3.simplify(index)
-        self.indices.setdefault(index.get_id(), index)
+        return self.indices.setdefault(index.get_id(), index)
 
-    def quantify(self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]) -> Value:
-        if op == "exists":  # static ends: dnf-normalize has expanded it, or the ends are numerals here
-            ends = [z3.simplify(e).as_long() for e in (lo, hi)]
-            return z3.Or(*(z3.And(lo <= d, d <= hi, body(z3.IntVal(d))) for d in range(ends[0], ends[1] + 1)))
-        witness = z3.Int(f"first!{len(self.firsts)}")
+    def quantify(
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
+    ) -> Value:
+        """`first`: its witness. `exists` is expanded before anything is proved."""
+        if op == "exists":
+            raise z3.Z3Exception("no meaning for 'exists'")
+        witness = self.integer(f"first!{len(self.firsts)}")
         self.firsts.append(First(witness, lo, hi, body))
         self.note(witness)
         self.note(witness - 1)

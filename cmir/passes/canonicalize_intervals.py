@@ -108,4 +108,3 @@ def _extremum(term: Expr, proved: Callable[[Expr], bool]) -> Expr:
                 kept.remove(a)
                 break
     return kept[0] if len(kept) == 1 else make(term.op, *kept)
-

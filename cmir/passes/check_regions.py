@@ -38,18 +38,33 @@ class CheckRegions(ModulePass):
     def _check(entailment: Entailment, spec: SpecOp, a: RegionOp, b: RegionOp) -> None:
         (a_lo, a_hi), (b_lo, b_hi) = (_guard(spec, r) for r in (a, b))
         # A guard reaches over the rows that exist only, so an upper end of `rows` meets any lower end at or above it.
-        apart = or_(le(a_hi, b_lo), le(b_hi, a_lo), le(a_hi, a_lo), le(b_hi, b_lo), le(a_hi, ZERO), le(b_hi, ZERO), le(ROWS, a_lo), le(ROWS, b_lo))
+        apart = or_(
+            le(a_hi, b_lo),
+            le(b_hi, a_lo),
+            le(a_hi, a_lo),
+            le(b_hi, b_lo),
+            le(a_hi, ZERO),
+            le(b_hi, ZERO),
+            le(ROWS, a_lo),
+            le(ROWS, b_lo),
+        )
         verdict = entailment.prove(apart)
         if verdict.proved:
             return
         names = f"Regions @{a.sym_name.data} and @{b.sym_name.data}"
         if verdict.status == "refuted":
-            raise SpecError(f"{names} overlap, for example where {verdict.counterexample or 'any length is given'}", b, [("the other Region is here", a)])
-        raise SpecError(f"cannot prove that {names} are disjoint; state the fact that keeps them apart", b, [("the other Region is here", a)])
+            raise SpecError(
+                f"{names} overlap, for example where {verdict.counterexample or 'any length is given'}",
+                b,
+                [("the other Region is here", a)],
+            )
+        raise SpecError(
+            f"cannot prove that {names} are disjoint; state the fact that keeps them apart",
+            b,
+            [("the other Region is here", a)],
+        )
 
 
 def _guard(spec: SpecOp, region: RegionOp) -> tuple[Expr, Expr]:
     lo, hi = (simplify(fold_statics(e.data, spec, region)) for e in (region.lo, region.hi))
     return lo, hi
-
-

@@ -37,7 +37,7 @@ from xdsl.rewriter import Rewriter
 from cmir.analysis.dnf import TooManyClauses, clauses_of
 from cmir.analysis.linear import simplify
 from cmir.analysis.rules import fold_statics, rule_of
-from cmir.dialects.expr import and_
+from cmir.dialects.expr import FALSE, TRUE, and_, free_names
 from cmir.dialects.maskspec import AssumeOp, NondecreasingOp, RegionOp, SpecOp
 from cmir.errors import SpecError
 
@@ -56,7 +56,9 @@ class DnfNormalize(ModulePass):
 
     def normalize(self, spec: SpecOp) -> SpecOp:
         """The spec in normal form; statics are gone from its signature."""
-        parameters = [(p, a.type) for p, a in zip(spec.parameters, spec.body.block.args, strict=True) if p.kind != "static"]
+        parameters = [
+            (p, a.type) for p, a in zip(spec.parameters, spec.body.block.args, strict=True) if p.kind != "static"
+        ]
         block = Block(arg_types=[t for _, t in parameters])
         for item in spec.body.block.ops:
             new = self._item(spec, item)
@@ -70,11 +72,7 @@ class DnfNormalize(ModulePass):
     def _item(self, spec: SpecOp, item: Operation) -> Operation | None:
         match item:
             case AssumeOp():
-                over = None
-                if item.bound is not None and item.over is not None:
-                    name, lo, hi = item.over
-                    over = (name, simplify(fold_statics(lo, spec, item)), simplify(fold_statics(hi, spec, item)))
-                return AssumeOp(fold_statics(item.condition.data, spec, item), over)
+                return self._fact(spec, item)
             case NondecreasingOp():
                 over = item.over and tuple(simplify(fold_statics(e, spec, item)) for e in item.over)
                 return NondecreasingOp(item.table.data, over)  # pyright: ignore[reportArgumentType]
@@ -82,6 +80,19 @@ class DnfNormalize(ModulePass):
                 return self._region(spec, item)
             case _:
                 return None  # constant tables are folded
+
+    @staticmethod
+    def _fact(spec: SpecOp, fact: AssumeOp) -> AssumeOp | None:
+        condition = simplify(fold_statics(fact.condition.data, spec, fact))
+        if condition == TRUE:
+            return None
+        if condition == FALSE and fact.over is None:
+            raise SpecError(f"this fact never holds: {fact.condition.data}", fact)
+        if fact.over is None or (fact.bound is None and fact.over[0] in free_names(condition)):
+            return AssumeOp(condition)
+        name, *ends = fact.over
+        lo, hi = (simplify(fold_statics(e, spec, fact)) for e in ends)
+        return AssumeOp(condition, (name, lo, hi))
 
     def _region(self, spec: SpecOp, region: RegionOp) -> RegionOp:
         try:

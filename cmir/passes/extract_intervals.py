@@ -48,7 +48,12 @@ class ExtractIntervals(ModulePass):
         for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
             require_normal(spec)
             facts = facts_of(spec)
-            table = TableOp(f"{spec.sym_name.data}_rows", spec.sym_name.data, "rows", [self._region(r, facts) for r in spec.regions_of_rows])
+            table = TableOp(
+                f"{spec.sym_name.data}_rows",
+                spec.sym_name.data,
+                "rows",
+                [self._region(r, facts) for r in spec.regions_of_rows],
+            )
             table.location = spec.location
             Rewriter.insert_op(table, InsertPoint.after(spec))
 
@@ -57,7 +62,9 @@ class ExtractIntervals(ModulePass):
         spans: list[SpanOp] = []
         for k, clause in enumerate(region.clauses):
             s = solve(clause.literals, "j", ZERO, COLS, facts)
-            span = SpanOp(s.lo, s.hi, [f"{region.sym_name.data}.{k}"], simplify(and_(*s.conditions)), and_(*s.residual), s.reason)
+            span = SpanOp(
+                s.lo, s.hi, [f"{region.sym_name.data}.{k}"], simplify(and_(*s.conditions)), and_(*s.residual), s.reason
+            )
             span.location = clause.location
             spans.append(span)
         out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, spans)

@@ -36,12 +36,16 @@ class LowerIntervals(ModulePass):
 
     max_clauses: int = 256
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for step in (
+    def expand(self) -> tuple[ModulePass, ...]:
+        """The passes it stands for; the driver runs, prints and verifies them one by one."""
+        return (
             CheckRegions(),
             DnfNormalize(self.max_clauses),
             ExtractIntervals(),
             CanonicalizeIntervals(),
             MergeSlots(),
-        ):
+        )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for step in self.expand():
             step.apply(ctx, op)

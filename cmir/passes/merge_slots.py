@@ -38,7 +38,7 @@ from cmir.analysis.entailment import Entailment, implies, negation
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.linear import Linear, linear
 from cmir.dialects.expr import TRUE, Expr, and_, eq, le, maximum, minimum, or_, select, walk
-from cmir.dialects.interval import RegionOp, SpanOp, TableOp, spec_of_table
+from cmir.dialects.interval import RegionOp, SpanOp, TableOp, closure_of_fuse, spec_of_table
 from cmir.passes.canonicalize_intervals import simplify_under
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def _merge_region(table: TableOp, region: RegionOp, facts: Facts) -> RegionOp:
     entailment = Entailment(facts, table.fixed, region.lo.data, region.hi.data)
     spans = [_Span(entailment, s.lo.data, s.hi.data, s.condition, s.origins) for s in region.spans]
     spans = _merge_all(spans)
-    fuse = [(a, b) for a, b in combinations(range(len(spans)), 2) if not spans[a].disjoint(spans[b])]
+    fuse = sorted(
+        closure_of_fuse((a, b) for a, b in combinations(range(len(spans)), 2) if not spans[a].disjoint(spans[b]))
+    )
     out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, [s.op() for s in spans], fuse)
     out.location = region.location
     for op in out.spans:
@@ -201,7 +203,9 @@ def _candidates(a: _Span, b: _Span) -> Iterator[tuple[Expr, Expr, Expr]]:
         general = select(a.nonempty, select(b.nonempty, outer(x, y), x), y)
         return list(dict.fromkeys([x, y, outer(x, y), *picks, general]))
 
-    whens = list(dict.fromkeys([TRUE, *conditions, or_(*conditions) if conditions else TRUE, or_(a.nonempty, b.nonempty)]))
+    whens = list(
+        dict.fromkeys([TRUE, *conditions, or_(*conditions) if conditions else TRUE, or_(a.nonempty, b.nonempty)])
+    )
     size = lambda e: sum(1 for _ in walk(e))  # noqa: E731
     combos = [
         (size(lo) + size(hi) + size(when), n, (lo, hi, when))
@@ -218,7 +222,11 @@ def _equals_union(a: _Span, b: _Span, lo: Expr, hi: Expr, when: Expr) -> Expr:
     Two intervals that both hold something unite to an interval iff they overlap or touch; otherwise the union is the one that does.
     """
     nonempty = and_(when, negation(le(hi, lo)))
-    both, only_a, only_b = and_(a.nonempty, b.nonempty), and_(a.nonempty, negation(b.nonempty)), and_(negation(a.nonempty), b.nonempty)
+    both, only_a, only_b = (
+        and_(a.nonempty, b.nonempty),
+        and_(a.nonempty, negation(b.nonempty)),
+        and_(negation(a.nonempty), b.nonempty),
+    )
     touch = le(maximum(a.lo, b.lo), minimum(a.hi, b.hi))
     same = lambda x, y: and_(nonempty, eq(lo, x), eq(hi, y))  # noqa: E731
     return and_(

@@ -69,7 +69,9 @@ def solve_columns(spec: SpecOp) -> TableOp:
         hi = simplify_under(scalars, minimum(ROWS, region.hi.data))
         for k, clause in enumerate(region.clauses):
             s = solve(clause.literals, "i", lo, hi, facts)
-            span = SpanOp(s.lo, s.hi, [f"{region.sym_name.data}.{k}"], simplify(and_(*s.conditions)), and_(*s.residual), s.reason)
+            span = SpanOp(
+                s.lo, s.hi, [f"{region.sym_name.data}.{k}"], simplify(and_(*s.conditions)), and_(*s.residual), s.reason
+            )
             span.location = clause.location
             spans.append(span)
     all_columns = RegionOp("all", ZERO, COLS, spans)

@@ -1,0 +1,75 @@
+"""Every stage means the same mask: run the passes one by one and compare each with the surface rule on random metadata."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from cmir.analysis.facts import facts_of
+from cmir.analysis.sampling import Draw, sample
+from cmir.dialects.interval import TableOp
+from cmir.dialects.maskspec import SpecOp
+from cmir.interp.masks import paint, spec_mask, table_intervals, table_mask
+from cmir.tools.driver import parse, run_pipeline
+
+PASSES = (
+    "check-regions",
+    "dnf-normalize",
+    "extract-intervals",
+    "canonicalize-intervals",
+    "merge-slots",
+    "transpose",
+)
+
+
+def spec_in(module: ModuleOp) -> SpecOp:
+    return next(op for op in module.walk() if isinstance(op, SpecOp))
+
+
+def tables_in(module: ModuleOp) -> list[TableOp]:
+    return [op for op in module.walk() if isinstance(op, TableOp)]
+
+
+def stages(text: str) -> Iterator[tuple[str, ModuleOp]]:
+    """The module after each pass, from the surface on; always the same object."""
+    module = parse(text, "spec.mlir")
+    yield "surface", module
+    for name in PASSES:
+        run_pipeline(module, [name])
+        yield name, module
+
+
+def check(text: str, draws_of: Callable[[SpecOp], Sequence[Draw]] | None = None, count: int = 20, size: int = 12) -> ModuleOp:
+    """Assert that every stage agrees with the surface rule, and that printing and parsing change nothing; the last stage."""
+    surface = spec_in(parse(text, "surface.mlir"))
+    draws = draws_of(surface) if draws_of else sample(facts_of(surface), count=count, seed=1, size=size)
+    masks = [spec_mask(surface, d.env) for d in draws]
+    module = None
+    for stage, module in stages(text):
+        printed = str(module)
+        assert str(parse(printed, "printed.mlir")) == printed, f"after {stage}"
+        spec, tables = spec_in(module), tables_in(module)
+        for draw, mask in zip(draws, masks, strict=True):
+            where = f"after {stage}, where {words(draw)}:\n{printed}"
+            assert np.array_equal(spec_mask(spec, draw.env), mask), f"the spec {where}"
+            for table in tables:
+                check_table(table, draw, mask, where)
+    assert module is not None
+    return module
+
+
+def check_table(table: TableOp, draw: Draw, mask: np.ndarray, where: str) -> None:
+    assert np.array_equal(table_mask(table, draw.env), mask), f"{table.sym_name.data} {where}"
+    if table.slots is None:
+        return
+    by_row = mask if table.axis.data == "rows" else mask.T
+    intervals = table_intervals(table, draw.env)
+    assert np.array_equal(paint(intervals, by_row.shape[1]), by_row), f"intervals of {table.sym_name.data} {where}"
+    lo, hi = intervals[:, 0], intervals[:, 1]
+    assert (lo >= 0).all() and (lo <= hi).all() and (hi <= by_row.shape[1]).all(), f"clamping in {table.sym_name.data} {where}"
+    assert np.array_equal((hi - lo).sum(axis=0), by_row.sum(axis=1)), f"slots of {table.sym_name.data} meet {where}"
+
+
+def words(draw: Draw) -> str:
+    shown = {k: v.values.tolist() if hasattr(v, "values") else int(v) for k, v in draw.env.items()}
+    return ", ".join(f"{k}={v}" for k, v in shown.items())

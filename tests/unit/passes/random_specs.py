@@ -1,0 +1,174 @@
+"""Random specs, as text: one to three Regions over every kind of metadata, with facts that are sometimes what a pass needs."""
+
+from hypothesis import strategies as st
+
+from cmir.dialects.expr import OPERATORS, Expr, add, and_, const, eq, le, lookup, lt, make, maximum, minimum, mul, not_, or_, select, var
+
+# fmt: off
+FACTS = (
+    "maskspec.assume 0 <= s and s <= rows",
+    "maskspec.assume rows == cols",
+    "maskspec.assume for i in [s, rows) : s <= t[i] and t[i] <= i",
+    "maskspec.assume 0 <= t[i] and t[i] <= i",
+    "maskspec.assume t[i] <= t[t[i]]",
+    "maskspec.assume c[j] <= rows",
+    "maskspec.assume for e in [0, 6) : 0 <= f[e]",
+    "maskspec.nondecreasing t",
+    "maskspec.nondecreasing t over [s, rows)",
+    "maskspec.nondecreasing t over [0, s)",
+    "maskspec.nondecreasing c",
+    "maskspec.nondecreasing f",
+    "maskspec.nondecreasing f over [1, s)",
+)
+GUARDS = (
+    (("0", "rows"),),
+    (("0", "s"), ("s", "rows")),
+    (("0", "s"), ("s", "s + 2"), ("s + 2", "rows")),
+    (("s - 3", "s + 3"),),
+    (("-2", "4"), ("4", "rows + 5")),
+    (("min(s, rows)", "rows"), ("0", "min(s, rows)")),
+)
+# fmt: on
+PARAMETERS = (
+    "%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>, %w: index = 3"
+)
+ROW, COLUMN, ANY = "row", "column", "any"
+
+
+@st.composite
+def atoms(draw: st.DrawFn) -> Expr:
+    offset = const(draw(st.integers(-1, 1)))
+    return draw(
+        st.sampled_from(
+            [
+                *(var("i"), var("j")) * 4,
+                var("s"),
+                var("w"),
+                var("rows"),
+                var("cols"),
+                lookup("t", var("i")),
+                lookup("t", add(var("i"), offset)),
+                lookup("c", var("j")),
+                lookup("f", add(var("i"), offset)),
+                lookup("f", make("floordiv", var("j"), const(2))),
+                lookup("f", var("s")),
+                lookup("t", lookup("t", var("i"))),
+            ]
+        )
+    )
+
+
+@st.composite
+def terms(draw: st.DrawFn, depth: int = 2) -> Expr:
+    if depth == 0:
+        a = draw(atoms())
+        scale, shift = draw(st.sampled_from([1, 1, 1, 2, 3, -1, -2])), draw(st.integers(-3, 4))
+        a = a if scale == 1 else mul(a, const(scale))
+        return a if shift == 0 else add(a, const(shift))
+    shape = draw(st.sampled_from(["leaf", "leaf", "leaf", "sum", "difference", "floordiv", "mod", "min", "max", "select"]))
+    a = draw(terms(depth - 1))
+    match shape:
+        case "leaf":
+            return a
+        case "sum":
+            return add(a, draw(terms(depth - 1)))
+        case "difference":
+            return make("sub", a, draw(terms(depth - 1)))
+        case "floordiv" | "mod":
+            return make(shape, a, const(draw(st.sampled_from([1, 2, 3, 5]))))
+        case "min" | "max":
+            return (minimum if shape == "min" else maximum)(a, draw(terms(depth - 1)))
+        case _:
+            return select(draw(comparisons(0)), a, draw(terms(depth - 1)))
+
+
+@st.composite
+def comparisons(draw: st.DrawFn, depth: int = 1) -> Expr:
+    a, b = draw(terms(depth)), draw(terms(depth))
+    return draw(st.sampled_from([lt, le, lt, le, eq]))(a, b)
+
+
+@st.composite
+def rules(draw: st.DrawFn, depth: int = 2) -> Expr:
+    shape = draw(st.sampled_from(["leaf", "and", "or", "not", "exists"])) if depth else "leaf"
+    match shape:
+        case "and" | "or":
+            parts = draw(st.lists(rules(depth - 1), min_size=2, max_size=3))
+            return (and_ if shape == "and" else or_)(*parts)
+        case "not":
+            return not_(draw(rules(depth - 1)))
+        case "exists":
+            lo = draw(st.integers(-2, 1))
+            a, b = draw(terms(1)), draw(terms(1))
+            body = draw(st.sampled_from([lt, le, eq]))(add(a, mul(var("d"), const(draw(st.integers(1, 3))))), b)
+            return make("exists", const(lo), const(lo + draw(st.integers(0, 2))), and_(body, draw(comparisons(0))), data="d")
+        case _:
+            return draw(comparisons(1))
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> str:
+    facts = draw(st.lists(st.sampled_from(FACTS), unique=True, max_size=5))
+    lines = [f"maskspec.spec @random({PARAMETERS}) {{", *(f"  {fact}" for fact in facts)]
+    for n, (lo, hi) in enumerate(draw(st.sampled_from(GUARDS))):
+        lines += [f"  maskspec.region @r{n} rows [{lo}, {hi}) (%i, %j) {{", *Surface().rule(draw(rules())), "  }"]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+class Surface:
+    """A condition as the SSA of a surface rule."""
+
+    ops = {"add": "addi", "sub": "subi", "mul": "muli", "floordiv": "floordivsi", "min": "minsi", "max": "maxsi"}
+    joins = {"and": "andi", "or": "ori"}
+    predicates = {"lt": "slt", "le": "sle", "eq": "eq"}
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.count = 0
+        self.indent = "    "
+
+    def rule(self, e: Expr) -> list[str]:
+        self.lines.append(f"{self.indent}maskspec.visible {self.value(e)}")
+        return self.lines
+
+    def new(self, text: str) -> str:
+        self.count += 1
+        self.lines.append(f"{self.indent}%v{self.count} = {text}")
+        return f"%v{self.count}"
+
+    def value(self, e: Expr) -> str:
+        if e.op == "var":
+            return self.new(f"maskspec.{e.name}") if e.name in ("rows", "cols") else f"%{e.name}"
+        if e.op == "exists":
+            return self.exists(e)
+        args = [self.value(a) for a in e.args]
+        if e.op in ("const", "bool"):
+            return self.new(f"arith.constant {e.value} : index" if e.op == "const" else f"arith.constant {bool(e.value)!s}".lower())
+        if e.op in self.predicates:
+            return self.new(f"arith.cmpi {self.predicates[e.op]}, {args[0]}, {args[1]} : index")
+        if e.op == "mod":
+            return self.new(f"maskspec.mod {args[0]}, {args[1]}")
+        if e.op == "lookup":
+            return self.new(f"maskspec.lookup %{e.name}[{args[0]}]")
+        if e.op == "select":
+            return self.new(f"arith.select {', '.join(args)} : index")
+        if e.op == "not":
+            true = self.new("arith.constant true")
+            return self.new(f"arith.xori {args[0]}, {true} : i1")
+        name = self.ops.get(e.op) or self.joins[e.op]
+        sort = "index" if OPERATORS[e.op].result == "int" else "i1"
+        out = args[0]
+        for a in args[1:]:
+            out = self.new(f"arith.{name} {out}, {a} : {sort}")
+        return out
+
+    def exists(self, e: Expr) -> str:
+        outer, self.lines, self.indent = self.lines, [], self.indent + "  "
+        inner = self.value(e.args[2])
+        body = [*self.lines, f"{self.indent}maskspec.yield {inner}"]
+        self.lines, self.indent = outer, self.indent[2:]
+        self.count += 1
+        name = f"%v{self.count}"
+        head = f"{self.indent}{name} = maskspec.exists %{e.name} in [{e.args[0]}, {e.args[1]}] {{"
+        self.lines += [head, *body, f"{self.indent}}}"]
+        return name
