@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from cmir.dialects.expr import Expr, free_names, substitute, var, walk
+from cmir.dialects.expr import Expr, free_names, var, walk
 from cmir.dialects.maskspec import AssumeOp, NondecreasingOp
 from cmir.errors import SpecError
+from cmir.frontend.bound import parameter_name
 from cmir.frontend.source import attribute, user_location
-from cmir.frontend.terms import Nondecreasing, Owner, Term, check_bound, condition, parameter_name, same_owner
+from cmir.frontend.tables import Nondecreasing
+from cmir.frontend.terms import Owner, Term, check_bound, condition, same_owner
 
 Fact = Term | Nondecreasing | Callable[[Term], Term]
 Over = tuple[str, tuple[Expr, Expr]]  # "rows", "cols" or "entries", and the range
@@ -64,12 +66,13 @@ def _entry_fact(owner: Owner, fact: Callable[[Term], Term], over: Over | None) -
     check_bound(term, bound)
     if index := min({"i", "j"} & free_names(term.expr), default=None):
         raise SpecError(f"a fact for {name} may not read another index: {term!r} reads '{index}'", term.location)
-    for read in walk(term.expr):
-        if read.op == "lookup" and bound in free_names(read) and owner.per(read.name) != "free":
-            raise SpecError(f"'{read.name}' is read along rows or columns: write the fact with i or j", term.location)
-    while name in free_names(term.expr):
-        name += "_"
-    return _located(AssumeOp(substitute(term.expr, {var(bound): var(name)}), (name, *over[1])), term)
+    at_bound = {t.name for t in walk(term.expr) if t.op == "lookup" and bound in free_names(t.args[0])}
+    if wrong := min((table for table in at_bound if owner.per(table) in ("row", "col")), default=None):
+        raise SpecError(f"'{wrong}' is read along rows or columns: write the fact with i or j", term.location)
+    if not any(owner.per(table) == "free" for table in at_bound):
+        missing = f"a fact for {name} is about entries of a free table: it must read one at {name}"
+        raise SpecError(missing, term.location)
+    return _located(AssumeOp(term.expr, (bound, *over[1])), term)
 
 
 def _located(op: AssumeOp, term: Term) -> AssumeOp:

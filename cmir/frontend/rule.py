@@ -14,8 +14,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from cmir.dialects.expr import Expr, free_names, var
 from cmir.dialects.maskspec import INDEX, ColsOp, ExistsOp, LookupOp, ModOp, RowsOp, VisibleOp, YieldOp
+from cmir.frontend.bound import BOUND, users_name
 from cmir.frontend.source import attribute
-from cmir.frontend.terms import BOUND, Term, users_name
+from cmir.frontend.terms import Term
 
 
 def _compare(predicate: str) -> Callable[[SSAValue, SSAValue], Operation]:

@@ -36,11 +36,13 @@ from cmir.dialects.maskspec import (
     TableType,
 )
 from cmir.errors import SourceLocation, SpecError
-from cmir.frontend import terms
+from cmir.frontend import functions, terms
+from cmir.frontend.bound import name_bound_indices
 from cmir.frontend.facts import Fact, fact_op
 from cmir.frontend.rule import RuleBuilder
 from cmir.frontend.source import attribute, user_frame, user_location
-from cmir.frontend.terms import ConstantTable, Nondecreasing, Owner, Table, Term
+from cmir.frontend.tables import ConstantTable, Nondecreasing, Table
+from cmir.frontend.terms import Owner, Term
 from cmir.tools.verifier import verify
 
 __all__ = ["ConstantTable", "MaskSpec", "Nondecreasing", "Table", "Term"]
@@ -111,19 +113,19 @@ class MaskSpec:
 
     def minimum(self, *values: Term | int) -> Term:
         """The least of two or more integers."""
-        return terms.extremum(self._owner, "min", values)
+        return functions.extremum(self._owner, "min", values)
 
     def maximum(self, *values: Term | int) -> Term:
         """The greatest of two or more integers."""
-        return terms.extremum(self._owner, "max", values)
+        return functions.extremum(self._owner, "max", values)
 
     def where(self, condition: Term | bool, then: Term | int, otherwise: Term | int) -> Term:
         """`then` where the condition holds, else `otherwise`: two integers or two conditions."""
-        return terms.where(self._owner, condition, then, otherwise)
+        return functions.where(self._owner, condition, then, otherwise)
 
     def exists(self, lo: Term | int, hi: Term | int, body: Callable[[Term], Term | bool]) -> Term:
         """Whether `body(d)` holds for some d from lo to hi, both included and both known at compile time."""
-        return terms.exists(self._owner, lo, hi, body)
+        return functions.exists(self._owner, lo, hi, body)
 
     # Facts and Regions.
 
@@ -184,6 +186,8 @@ class MaskSpec:
         block.add_ops([item(values) for item in self._items])
         spec = SpecOp(self.name, parameters, Region(block))
         spec.location = attribute(self._location)
+        for op in spec.walk():
+            name_bound_indices(op, self._taken)
         verify(spec)
         return spec
 

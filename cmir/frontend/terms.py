@@ -13,16 +13,13 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Final, Literal, NoReturn
 
-from xdsl.utils.exceptions import VerifyException
-
 from cmir.analysis.linear import simplify
 from cmir.dialects import expr as ex
 from cmir.dialects.expr import Expr, free_names, show
-from cmir.dialects.maskspec import IDENTIFIER, Parameter, check_axis
+from cmir.dialects.maskspec import Parameter
 from cmir.errors import SourceLocation, SpecError
+from cmir.frontend.bound import BOUND, unique_name, users_name
 from cmir.frontend.source import user_location
-
-BOUND: Final = "_"  # begins the name of an index that `exists` binds (`_d_1`): no declared name does
 
 CHAIN: Final = (
     "a term has no truth value while the spec is written: write (0 <= a) & (a <= b) for 0 <= a <= b, "
@@ -58,7 +55,7 @@ class Owner:
     def fresh(self, name: str) -> str:
         """A name for a bound index that differs from every other name, so that no term can capture it."""
         self.bound += 1
-        return f"{BOUND}{name}_{self.bound}"
+        return unique_name(name, self.bound)
 
 
 class Term:
@@ -167,8 +164,8 @@ class Term:
         return Term(self.owner, "xor", ex.not_(p.expr), (p, condition(self.owner, True, "'~'")))
 
 
-class _Indexed:
-    """A table: its entries are terms, the table itself is none."""
+class Indexed:
+    """A table: its entries are terms, the table itself is none. `index` is what one reads it by, for messages."""
 
     def __init__(self, owner: Owner, name: str) -> None:
         self.owner = owner
@@ -179,86 +176,18 @@ class _Indexed:
     def advice(self) -> str:
         return f"'{self.name}' is a table: read an entry of it, as in {self.name}[{self.index}]"
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def refuse(self, *_: object) -> NoReturn:
         raise TypeError(self.advice())
 
     __hash__ = object.__hash__
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = _refuse
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = __iter__ = __contains__ = __len__ = _refuse
-    __eq__ = __ne__ = _refuse  # pyright: ignore[reportAssignmentType]
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = refuse
+    __lt__ = __le__ = __gt__ = __ge__ = refuse
+    __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = __iter__ = __contains__ = __len__ = refuse
+    __eq__ = __ne__ = refuse  # pyright: ignore[reportAssignmentType]
 
-    def _entry(self, index: Term) -> Term:
+    def entry(self, index: Term) -> Term:
         return Term(index.owner, "lookup", ex.lookup(self.name, index.expr), (index,))
-
-
-class Table(_Indexed):
-    """Metadata with one integer per row (`per="row"`), per column (`"col"`), or per entry (`"free"`).
-
-    `table[i]` is the entry at row `i`. An index beyond the ends, at run time, reads the nearest entry.
-    """
-
-    def __init__(self, owner: Owner, name: str, per: Literal["row", "col", "free"]) -> None:
-        super().__init__(owner, name)
-        self.per: Literal["row", "col", "free"] = per
-        self.index = {"row": "i", "col": "j", "free": "k"}[per]
-
-    def __repr__(self) -> str:
-        return f"<table {self.name} per {self.per}>"
-
-    def __getitem__(self, index: Term | int) -> Term:
-        at = integer(self.owner, index, f"'{self.name}[...]'")
-        if (value := self.owner.value(at.expr)) is not None and value < 0:
-            raise SpecError(f"{self.name}[{value}] is before the table: entries count from 0", user_location())
-        try:
-            check_axis(Parameter(self.name, self.per), free_names(at.expr), show(at.expr))
-        except VerifyException as error:
-            raise SpecError(str(error), user_location()) from None
-        return self._entry(at)
-
-    def nondecreasing(self, over: tuple[Term | int, Term | int] | None = None) -> Nondecreasing:
-        """The fact that entries never fall along the table, or along `[lo, hi)` of it; hand it to `spec.assume`."""
-        ends = None if over is None else length_range(self.owner, over, "over")
-        return Nondecreasing(self.owner, self.name, ends, user_location())
-
-
-class ConstantTable(_Indexed):
-    """A table known at compile time; `table[x]` is its entry at `x`, counted from `base`, or else the nearest one."""
-
-    def __init__(self, owner: Owner, name: str, values: tuple[int, ...], base: int) -> None:
-        super().__init__(owner, name)
-        self.values = values
-        self.base = base
-
-    def __repr__(self) -> str:
-        return f"<constants {self.name} from {self.base}: {list(self.values)}>"
-
-    def __getitem__(self, index: Term | int) -> Term:
-        at = integer(self.owner, index, f"'{self.name}[...]'")
-        end = self.base + len(self.values)
-        if (value := self.owner.value(at.expr)) is not None and not self.base <= value < end:
-            raise SpecError(f"{self.name}[{value}]: the table has entries {self.base} to {end - 1}", user_location())
-        if self.base:  # in the IR, entries count from 0
-            shifted = at - self.base if self.base > 0 else at + -self.base
-            at = shifted if value is None else constant(self.owner, value - self.base)
-        return self._entry(at)
-
-
-@dataclass(frozen=True, eq=False)
-class Nondecreasing:
-    """The fact that a table's entries never fall; made by `table.nondecreasing()`, stated by `spec.assume`."""
-
-    owner: Owner
-    table: str
-    over: tuple[Expr, Expr] | None
-    location: SourceLocation | None
-
-    def __repr__(self) -> str:
-        return f"{self.table} nondecreasing" + ("" if self.over is None else f" over [{self.over[0]}, {self.over[1]})")
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(CHAIN)
 
 
 # Operands: what a user wrote, as a term of the right sort and the right spec.
@@ -294,7 +223,7 @@ _INSTEAD = {
 
 
 def _term(owner: Owner, value: object, what: str, sort: ex.Sort) -> Term:
-    if isinstance(value, _Indexed):
+    if isinstance(value, Indexed):
         raise TypeError(f"{what} takes {_NOUN[sort]}; {value.advice()}")
     if not isinstance(value, Term):
         raise TypeError(f"{what} takes {_NOUN[sort]}, got {_shown(value)}")
@@ -341,7 +270,7 @@ def length_range(owner: Owner, ends: Sequence[Term | int], what: str) -> tuple[E
         TypeError: not a pair, or an end is not an integer.
         SpecError: an end reads a row, a column or a bound index.
     """
-    if isinstance(ends, Term | int | _Indexed) or len(ends) != 2:
+    if isinstance(ends, Term | int | Indexed) or len(ends) != 2:
         raise TypeError(f"{what} takes a range (lo, hi), half-open, got {ends!r}")
     lo, hi = (integer(owner, end, what) for end in ends)
     for end in (lo, hi):
@@ -387,18 +316,10 @@ def _division(owner: Owner, op: str, symbol: str, left: object, right: object) -
 
 def _junction(owner: Owner, op: Literal["and", "or"], symbol: str, left: object, right: object) -> Term:
     a, b = (condition(owner, x, f"'{symbol}'") for x in (left, right))
-    return _fold(op, ex.and_ if op == "and" else ex.or_, [a, b])
+    return fold(op, ex.and_ if op == "and" else ex.or_, [a, b])
 
 
-def extremum(owner: Owner, op: Literal["min", "max"], values: Sequence[object]) -> Term:
-    """The least or greatest of at least two integers."""
-    what = {"min": "'minimum'", "max": "'maximum'"}[op]
-    if len(values) < 2:
-        raise TypeError(f"{what} takes at least two integers, got {len(values)}")
-    return _fold(op, ex.minimum if op == "min" else ex.maximum, [integer(owner, v, what) for v in values])
-
-
-def _fold(op: str, make: Callable[..., Expr], terms: Sequence[Term]) -> Term:
+def fold(op: str, make: Callable[..., Expr], terms: Sequence[Term]) -> Term:
     """Join terms two by two; where an operand adds nothing (`p & True`, `min(x, x)`), the other one stands for both."""
     out = terms[0]
     for term in terms[1:]:
@@ -408,37 +329,3 @@ def _fold(op: str, make: Callable[..., Expr], terms: Sequence[Term]) -> Term:
         elif joined != out.expr:
             out = Term(out.owner, op, joined, (out, term))
     return out
-
-
-def where(owner: Owner, test: object, then: object, otherwise: object) -> Term:
-    """`then` where the condition `test` holds, else `otherwise`: both integers, or both conditions."""
-    p = condition(owner, test, "'where'")
-    if all(isinstance(x, bool) or (isinstance(x, Term) and x.expr.sort == "bool") for x in (then, otherwise)):
-        return (p & condition(owner, then, "'where'")) | (~p & condition(owner, otherwise, "'where'"))
-    a, b = (integer(owner, x, "'where'") for x in (then, otherwise))
-    return Term(owner, "select", ex.select(p.expr, a.expr, b.expr), (p, a, b))
-
-
-def exists(owner: Owner, lo: object, hi: object, body: Callable[[Term], Term | bool]) -> Term:
-    """True where `body(d)` holds for some d from lo to hi, both included; see `MaskSpec.exists`."""
-    ends = [integer(owner, end, "'exists'").expr for end in (lo, hi)]
-    for end in ends:
-        if not owner.is_static(end):
-            wrong = f"the ends of 'exists' are known at compile time: '{show(end)}' reads more than statics"
-            raise SpecError(wrong, user_location())
-    bound = owner.fresh(parameter_name(body))
-    inside = condition(owner, body(Term(owner, "var", ex.var(bound))), "the body of 'exists'")
-    return Term(owner, "exists", ex.make("exists", *ends, inside.expr, data=bound), (inside,))
-
-
-def users_name(bound: str) -> str:
-    """What the user calls a bound index: `d` for `_d_1`."""
-    return bound.removeprefix(BOUND).rpartition("_")[0]
-
-
-def parameter_name(body: Callable[[Term], object]) -> str:
-    """What the user calls the index that a function binds; `k` where that cannot be a name."""
-    code = getattr(body, "__code__", None)
-    names: tuple[str, ...] = getattr(code, "co_varnames", ())
-    name = names[0].strip("_") if names else ""
-    return name if IDENTIFIER.match(name) and name not in ex.KEYWORDS else "k"

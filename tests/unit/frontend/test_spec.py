@@ -1,4 +1,4 @@
-"""The IR that `MaskSpec` builds: its exact text, its locations, and the masks it means beside those of the zoo's texts."""
+"""The IR that `MaskSpec` builds: its text, its locations, and the masks it means beside those of the zoo's texts."""
 
 import re
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from math import isqrt
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def hstu() -> cmir.MaskSpec:
     i, j, rows, cols = spec.i, spec.j, spec.rows, spec.cols
     history = spec.scalar("history")
     start = spec.table("start", per="row")
-    spec.assume(rows == cols, 0 <= history, history <= rows)
+    spec.assume(rows == cols, history >= 0, history <= rows)
     spec.assume(history <= start[i], start[i] <= i, rows=(history, rows))
     spec.assume(start.nondecreasing(over=(history, rows)))
     spec.region("history", 0, history, visible=(j <= i))
@@ -60,7 +61,7 @@ def shared_prompt() -> cmir.MaskSpec:
     spec = cmir.MaskSpec("shared_prompt")
     i, j = spec.i, spec.j
     pack, prompt, segment = (spec.table(name, per="row") for name in ("pack", "prompt", "segment"))
-    spec.assume(spec.rows == spec.cols, 0 <= pack[i], pack[i] <= segment[i], segment[i] <= i)
+    spec.assume(spec.rows == spec.cols, pack[i] >= 0, pack[i] <= segment[i], segment[i] <= i)
     spec.assume(pack[i] <= prompt[i], prompt[i] == prompt[pack[i]])
     spec.assume(pack.nondecreasing(), prompt.nondecreasing(), segment.nondecreasing())
     in_prompt = (pack[i] <= j) & (j < prompt[i])
@@ -73,7 +74,7 @@ def hstu_meta() -> cmir.MaskSpec:
     i, j, rows = spec.i, spec.j, spec.rows
     context, window, full = spec.static("context", 6), spec.static("window", 128), spec.static("full", 32)
     history = spec.scalar("history")
-    spec.assume(0 <= history, context + history <= rows, rows == spec.cols)
+    spec.assume(history >= 0, context + history <= rows, rows == spec.cols)
     end, shift = context + history, spec.where(context > 0, 1, 0)
     last = history + shift
     id_j = spec.where(j < context, 0, spec.minimum(j - context, history) + shift)
@@ -213,27 +214,27 @@ def test_building_twice_gives_the_same_text():
 def test_every_op_knows_its_line():
     spec = cmir.MaskSpec("s")
     line = sys._getframe().f_lineno - 1
-    first = spec.table("first", per="col")
+    low = spec.table("low", per="col")
     spec.assume(
-        0 <= first[spec.j],
-        first.nondecreasing(),
+        low[spec.j] >= 0,
+        low.nondecreasing(),
     )
     early = spec.i < 3
-    spec.region("all", 0, spec.rows, visible=early | (first[spec.j] <= spec.i))
+    spec.region("all", 0, spec.rows, visible=early | (low[spec.j] <= spec.i))
     places = {op.name: locate(op) for op in spec.module().walk()}
     at = {name: (place.line - line, place.column) for name, place in places.items() if place}
     assert {place.file for place in places.values() if place} == {__file__}
     assert at == {
         "builtin.module": (0, 12),
         "maskspec.spec": (0, 12),
-        "maskspec.assume": (3, 9),
-        "maskspec.nondecreasing": (4, 9),
-        "maskspec.region": (7, 5),
-        "arith.constant": (6, 13),
-        "maskspec.lookup": (7, 55),
-        "arith.cmpi": (7, 55),
-        "arith.ori": (7, 46),
-        "maskspec.visible": (7, 46),
+        "maskspec.assume": (4, 9),
+        "maskspec.nondecreasing": (5, 9),
+        "maskspec.region": (8, 5),
+        "arith.constant": (7, 13),
+        "maskspec.lookup": (8, 53),
+        "arith.cmpi": (8, 53),
+        "arith.ori": (8, 46),
+        "maskspec.visible": (8, 46),
     }
 
 
@@ -263,8 +264,8 @@ def test_facts_of_every_kind():
     )
     spec.assume(~(n == 3), n != 4, (n < 0) | (n >= 8))
     spec.assume(by_row[i] <= i, by_row.nondecreasing())
-    spec.assume(0 <= by_col[j], cols=(n, spec.cols - 1))
-    spec.assume(lambda k: free[k] <= free[k + 1], lambda n: free[n] >= 0, entries=(0, 7))
+    spec.assume(by_col[j] >= 0, cols=(n, spec.cols - 1))
+    spec.assume(lambda k: free[k] <= free[k + 1], lambda n: free[n] >= n, entries=(0, 7))
     spec.assume(free[0] == 0, free.nondecreasing(over=(0, 8)))
     spec.assume(spec.exists(0, 3, lambda d: free[d] == n))
     assert [line.strip().removeprefix("maskspec.") for line in str(spec).splitlines()[1:-1]] == [
@@ -275,10 +276,10 @@ def test_facts_of_every_kind():
         "nondecreasing by_row",
         "assume for j in [n, cols - 1) : 0 <= by_col[j]",
         "assume for k in [0, 7) : free[k] <= free[k + 1]",
-        "assume for n in [0, 7) : 0 <= free[n]",
+        "assume for n_2 in [0, 7) : n_2 <= free[n_2]",
         "assume free[0] == 0",
         "nondecreasing free over [0, 8)",
-        "assume exists _d_3 in [0, 3] : free[_d_3] == n",
+        "assume exists d in [0, 3] : free[d] == n",
     ]
     assert parse(str(spec)).is_structurally_equivalent(spec.module())
     env = {
@@ -299,7 +300,7 @@ def test_an_entry_fact_beside_metadata_of_its_name():
     spec = cmir.MaskSpec("s")
     k, free = spec.scalar("k"), spec.table("free", per="free")
     spec.assume(lambda k_: free[k_] <= k, entries=(0, k))
-    assert "assume for k_ in [0, k) : free[k_] <= k\n" in str(spec)
+    assert "assume for k_2 in [0, k) : free[k_2] <= k\n" in str(spec)
 
 
 def test_subterms_are_shared():
@@ -342,19 +343,19 @@ def test_a_bound_index_never_captures_metadata():
 def test_long_chains():
     spec = cmir.MaskSpec("s")
     rule = spec.j == 0
-    for k in range(1, 1500):
+    for k in range(1, 1100):
         rule = rule | (spec.j == 2 * k)
     spec.region("all", 0, spec.rows, visible=rule)
-    assert str(spec).count("arith.ori") == 1499
+    assert str(spec).count("arith.ori") == 1099
 
 
 def test_numpy_integers_are_integers():
     spec = cmir.MaskSpec("s")
-    three = np.int64(3)
+    three: Any = np.int64(3)
     assert repr((three * spec.i + three < spec.j) & (three == spec.j)) == "3 * i + 3 < j and j == 3"
-    assert repr(spec.static("n", np.int32(4)) // three) == "n floordiv 3"
+    assert repr(spec.static("n", three + 1) // three) == "n floordiv 3"
 
 
 def test_needs_no_heavy_library():
-    script = "import sys, cmir; cmir.MaskSpec; bad = {'torch', 'triton', 'z3', 'numpy'} & set(sys.modules); sys.exit(bool(bad))"
+    script = "import sys, cmir; cmir.MaskSpec; sys.exit(bool({'torch', 'triton', 'z3', 'numpy'} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ZOO.parents[1])

@@ -1,0 +1,42 @@
+"""What Python has no operator for: minimum, maximum, where, exists. `MaskSpec` offers them as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from cmir.dialects import expr as ex
+from cmir.dialects.expr import show
+from cmir.errors import SpecError
+from cmir.frontend.bound import parameter_name
+from cmir.frontend.source import user_location
+from cmir.frontend.terms import Owner, Term, condition, fold, integer
+
+
+def extremum(owner: Owner, op: Literal["min", "max"], values: Sequence[object]) -> Term:
+    """The least or greatest of at least two integers."""
+    what = {"min": "'minimum'", "max": "'maximum'"}[op]
+    if len(values) < 2:
+        raise TypeError(f"{what} takes at least two integers, got {len(values)}")
+    return fold(op, ex.minimum if op == "min" else ex.maximum, [integer(owner, v, what) for v in values])
+
+
+def where(owner: Owner, test: object, then: object, otherwise: object) -> Term:
+    """`then` where the condition `test` holds, else `otherwise`: both integers, or both conditions."""
+    p = condition(owner, test, "'where'")
+    if all(isinstance(x, bool) or (isinstance(x, Term) and x.expr.sort == "bool") for x in (then, otherwise)):
+        return (p & condition(owner, then, "'where'")) | (~p & condition(owner, otherwise, "'where'"))
+    a, b = (integer(owner, x, "'where'") for x in (then, otherwise))
+    return Term(owner, "select", ex.select(p.expr, a.expr, b.expr), (p, a, b))
+
+
+def exists(owner: Owner, lo: object, hi: object, body: Callable[[Term], Term | bool]) -> Term:
+    """True where `body(d)` holds for some d from lo to hi, both included; see `MaskSpec.exists`."""
+    ends = [integer(owner, end, "'exists'").expr for end in (lo, hi)]
+    for end in ends:
+        if not owner.is_static(end):
+            wrong = f"the ends of 'exists' are known at compile time: '{show(end)}' reads more than statics"
+            raise SpecError(wrong, user_location())
+    bound = owner.fresh(parameter_name(body))
+    inside = condition(owner, body(Term(owner, "var", ex.var(bound))), "the body of 'exists'")
+    return Term(owner, "exists", ex.make("exists", *ends, inside.expr, data=bound), (inside,))
