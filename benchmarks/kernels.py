@@ -457,6 +457,7 @@ def check() -> list[dict[str, Any]]:
 
 
 def flex(mask: Mask, q: Any, k: Any, v: Any, dout: Any) -> dict[str, Callable[[], Any]]:
+    import torch._dynamo
     import torch._functorch.config
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 

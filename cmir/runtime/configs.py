@@ -45,7 +45,7 @@ _TABLE: tuple[tuple[int, int, SlotClass, Config], ...] = (
     (64, 16, "few", Config(Block(128, 128, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (64, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (128, 16, "few", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
-    (128, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 2), Block(128, 64, 8, 2), True)),
+    (128, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 2), Block(128, 64, 8, 2), False)),
     (128, 32, "many", Config(Block(16, 16, 4, 2), Block(16, 16, 4, 1), Block(16, 16, 4, 1), True)),
 )
 
