@@ -213,7 +213,7 @@ def _layout(
     m, n = -(-rows // tile[0]), -(-cols // tile[1])
     programs = max(1, m + n)
     shapes: dict[str, tuple[int, ...]] = {
-        "arrived": (masks,),
+        "arrived": (masks, 3),
         "transpose_arrived": (masks,),
         "row_bins": (masks, n + 1),
         "col_bins": (masks, m + 1),

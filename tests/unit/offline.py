@@ -79,13 +79,13 @@ def compile_kernel(kernel, *arguments, **options):
 
 def registers_and_spills(compiled) -> tuple[int, int]:
     """(registers a thread, bytes of spill stores) as ptxas reports them."""
-    import triton
+    from triton import knobs
 
     with tempfile.TemporaryDirectory() as directory:
         ptx = Path(directory, "kernel.ptx")
         ptx.write_text(compiled.asm["ptx"])
         result = subprocess.run(
-            [triton.knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", str(ptx), "-o", os.devnull],
+            [knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", str(ptx), "-o", os.devnull],
             capture_output=True,
             text=True,
             check=True,

@@ -16,13 +16,13 @@ import triton.language as tl
 NO_BREAK: tl.constexpr = tl.constexpr(0x7FFFFFFFFFFFFFFF)
 """Status of a program that found no broken fact: larger than any status word."""
 
-STEP: tl.constexpr = tl.constexpr(32)
-"""Tiles that a program of `preprocess` handles at once, a *chunk*: a multiple of 16, two words of tile states."""
+STEP: tl.constexpr = tl.constexpr(16)
+"""Tiles that a program of `preprocess` handles at once, a *chunk*: a multiple of 16, here one word of tile states."""
 
 BLOCK: tl.constexpr = tl.constexpr(128)
 """Vector length where the vector does not depend on the tile size: a multiple of 16."""
 
-SORTED: tl.constexpr = tl.constexpr(64)
+SORTED: tl.constexpr = tl.constexpr(32)
 """Tiles ordered at once, each compared with each: what keeps the comparison in registers."""
 
 ALL_FULL: tl.constexpr = tl.constexpr(-1431655766)
@@ -293,8 +293,8 @@ def order_tiles(count, bins, order, tiles, others):
 
 
 @triton.jit
-def arrive_last(arrived):
-    """True in the one program of a grid column that gets here last, which may then read what the others stored.
+def arrive_last(arrived, programs):
+    """True in the last of `programs` programs that get here, which may then read what the others stored.
 
     Why that is right, in PTX's memory model: the barrier orders the stores of all threads of this program before the
     atomic of its one issuing thread; the atomic's release, at GPU scope, is cumulative, so it publishes them all;
@@ -305,7 +305,16 @@ def arrive_last(arrived):
     tl.debug_barrier()
     ticket = tl.atomic_add(arrived, 1, sem="acq_rel", scope="gpu")
     tl.debug_barrier()
-    return ticket == tl.num_programs(0) - 1
+    return ticket == programs - 1
+
+
+@triton.jit
+def order_last(tile, tiles, arrived, count, bins, order, mask_number, others):
+    """Orders an axis in the last of its programs: `tile` is this program's tile, if it lies in [0, tiles)."""
+    if (tile >= 0) & (tile < tiles):
+        last = arrive_last(arrived, tiles)
+        if last:
+            order_tiles(count, bins, order + mask_number * tiles, tiles, others)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries", "META"])
@@ -339,7 +348,7 @@ def preprocess(
     ROW_LIVE: tl.constexpr,
     COL_LIVE: tl.constexpr,
 ):
-    """Grid (max(1, row tiles + column tiles), masks); `arrived` and both `bins` start at zero.
+    """Grid (max(1, row tiles + column tiles), masks); `arrived` [masks, 3] and both `bins` start at zero.
 
     `parts` is scratch, int64 [masks, 2, programs]; `entries` is the length of the longest free table.
     """
@@ -427,7 +436,7 @@ def preprocess(
     tl.store(part_area + p, pairs)
     tl.store(part_status + p, broken)
 
-    if arrive_last(arrived + z):
+    if arrive_last(arrived + 3 * z, programs):
         all_pairs = tl.zeros([BLOCK], tl.int64)
         all_broken = tl.full([BLOCK], NO_BREAK, tl.int64)
         for base in range(0, programs, BLOCK):
@@ -439,10 +448,13 @@ def preprocess(
         tl.store(area + z, tl.sum(all_pairs))
         word = tl.min(all_broken)
         tl.store(status + z, tl.where(word == NO_BREAK, 0, word))
-        if ROW_SLOTS > 0:
-            order_tiles(row_count, row_bins, row_order + mask_number * row_tiles, row_tiles, col_tiles)
-        if COL_SLOTS > 0:
-            order_tiles(col_count, col_bins, col_order + mask_number * col_tiles, col_tiles, row_tiles)
+    # Each axis has its own last program, so that the two are ordered at the same time.
+    if ROW_SLOTS > 0:
+        order_last(p, row_tiles, arrived + 3 * z + 1, row_count, row_bins, row_order, mask_number, col_tiles)
+    if COL_SLOTS > 0:
+        order_last(
+            p - row_tiles, col_tiles, arrived + 3 * z + 2, col_count, col_bins, col_order, mask_number, row_tiles
+        )
 
 
 @triton.jit(do_not_specialize=["tiles", "from_tiles"])
@@ -503,5 +515,5 @@ def transpose_schedule(
     tl.store(count + 2 * line, n_partial)
     tl.store(count + 2 * line + 1, n_full)
     tl.atomic_add(bins + (from_tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
-    if arrive_last(arrived + z):
+    if arrive_last(arrived + z, tiles):
         order_tiles(count + 2 * z * tiles, bins, order + z * tiles, tiles, from_tiles)

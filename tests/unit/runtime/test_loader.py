@@ -32,7 +32,7 @@ def test_loads_once(cache: Path, request: pytest.FixtureRequest) -> None:
     assert load(source + "\n") is not module
     assert "return 42" in inspect.getsource(module.answer)
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700
-    assert Path(module.__file__).read_text() == source
+    assert Path(str(module.__file__)).read_text() == source
     assert not list(cache.glob("*.tmp"))
     assert not list(cache.rglob("*.pyc"))
 
@@ -64,7 +64,7 @@ def test_a_directory_that_others_can_write_is_not_used(cache: Path, request, mod
     directory = cache_directory()
     assert directory != cache
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
-    assert Path(load(unique("answer", request)).__file__).parent == directory
+    assert Path(str(load(unique("answer", request)).__file__)).parent == directory
     assert not list(cache.iterdir())
 
 

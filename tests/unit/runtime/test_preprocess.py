@@ -2,10 +2,12 @@
 """The preprocess kernels against a brute-force NumPy reference, on tables that a test hook copies from metadata."""
 
 import os
+import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import offline
 import pytest
 import torch
 
@@ -15,6 +17,9 @@ from cmir.lowering.hooks import fill
 from cmir.runtime.descriptor import Descriptor, build
 from cmir.runtime.loader import load
 from cmir.signature import Fact, Parameter, Signature
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+offline: Any = import_module("offline")
 
 DEVICE = "cuda" if os.environ.get("CMIR_TEST_GPU") == "1" else "cpu"
 
@@ -138,16 +143,10 @@ def check(
     descriptor = build(module, signature, rows, cols, metadata, tile=tile, live=(True, True)).check()
     for z, mask in enumerate(visible):
         states = tile_states(mask, tile)
-        touched = [
-            touched_tiles(per_mask[0][z], cols, tile[0], tile[1]) if bounded[0] else None,
-            touched_tiles(per_mask[1][z], rows, tile[1], tile[0]) if bounded[1] else None,
-        ]
-        if touched[0] is None:
-            touched[0] = touched[1].transpose(0, 2, 1)
-        if touched[1] is None:
-            touched[1] = touched[0].transpose(0, 2, 1)
-        check_schedule(descriptor, "row", z, states, touched[0])
-        check_schedule(descriptor, "col", z, states.T, touched[1])
+        by_row = touched_tiles(per_mask[0][z], cols, tile[0], tile[1])
+        by_col = touched_tiles(per_mask[1][z], rows, tile[1], tile[0])
+        check_schedule(descriptor, "row", z, states, by_row if bounded[0] else by_col.transpose(0, 2, 1))
+        check_schedule(descriptor, "col", z, states.T, by_col if bounded[1] else by_row.transpose(0, 2, 1))
         assert descriptor.area[z] == mask.sum()
         for name, table, given in zip(("row_table", "col_table"), per_mask, bounded, strict=True):
             stored = getattr(descriptor, name)
@@ -195,16 +194,16 @@ def test_many_slots() -> None:
 
 def test_more_tiles_than_a_vector_holds() -> None:
     rng = np.random.default_rng(9)
-    visible = np.tril(np.ones((2100, 40), bool))
+    visible = np.tril(np.ones((2050, 20), bool))
     visible[1000:1100] = False
-    for bounded in ((True, True), (True, False), (False, True)):
+    for bounded in ((True, False), (False, True)):
         check([visible], (16, 16), bounded, rng)
 
 
-@pytest.mark.parametrize("value", [False, True])
-def test_empty_and_full(value: bool) -> None:
+@pytest.mark.parametrize(("rows", "cols"), [(70, 600), (600, 70), (64, 64)])
+def test_empty_and_full(rows: int, cols: int) -> None:
     rng = np.random.default_rng(10)
-    check([np.full((70, 64), value)], (32, 32), (True, True), rng)
+    check([np.full((rows, cols), value) for value in (False, True)], (32, 32), (True, True), rng)
 
 
 @pytest.mark.parametrize(("rows", "cols"), [(0, 0), (0, 50), (50, 0)])
@@ -212,7 +211,14 @@ def test_empty_and_full(value: bool) -> None:
 def test_no_rows_or_no_columns(rows: int, cols: int, slots: tuple[int | None, int | None]) -> None:
     module = load(fill(SKELETON, {}, []))
     descriptor = build(
-        module, Signature("causal", (), *slots), rows, cols, {}, device=DEVICE, tile=(16, 16), live=(True, True)
+        module,
+        Signature("causal", (), slots[0], slots[1]),
+        rows,
+        cols,
+        {},
+        device=DEVICE,
+        tile=(16, 16),
+        live=(True, True),
     ).check()
     assert descriptor.area.tolist() == [0]
     assert not descriptor.row_count.any()
@@ -280,15 +286,15 @@ def fact_metadata(batch: int) -> dict[str, torch.Tensor]:
         ("extra", (1, 998), 5000, r"the metadata of mask 1 break the declared fact `extra\[e\] <= e` at entry 998$"),
     ],
 )
-@pytest.mark.parametrize("slots", [(1, 1), (None, 1)])
+@pytest.mark.parametrize("slots", [1, None])
 def test_broken_facts(name: str, where: tuple[int, ...], value: int, message: str, slots) -> None:
     module = load(fill(SKELETON, FACT_HOOKS, FACT_META))
-    signature = Signature("facts", FACT_SIGNATURE.parameters, *slots, FACTS)
+    signature = Signature("facts", FACT_SIGNATURE.parameters, slots, 1, FACTS)
     metadata = fact_metadata(3)
-    assert build(module, signature, 50, 70, metadata, tile=(16, 16)).check().status.tolist() == [0, 0, 0]
+    assert build(module, signature, 50, 70, metadata, tile=(32, 32)).check().status.tolist() == [0, 0, 0]
     metadata[name][where] = value
     with pytest.raises(MetadataError, match=message):
-        build(module, signature, 50, 70, metadata, tile=(16, 16)).check()
+        build(module, signature, 50, 70, metadata, tile=(32, 32)).check()
 
 
 def test_the_first_break_of_the_lowest_fact_wins() -> None:
