@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from cmir.errors import ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
@@ -144,7 +145,10 @@ class _Attention(torch.autograd.Function):
         return out, lse
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *grads: torch.Tensor | None
+    ) -> tuple[torch.Tensor | None, ...]:
         dout, dlse = grads
         q, k, v, out, lse = ctx.saved_tensors
         if dout is None and dlse is None:

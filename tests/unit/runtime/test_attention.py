@@ -291,6 +291,14 @@ def test_expanded_and_missing_gradients():
         assert error(got, expected) < 1e-5
 
 
+def test_second_derivatives_are_refused():
+    desc = describe(causal(20, 20)[None], "rows")
+    q, k, v = (random(1, 1, 20, 16, seed=s).requires_grad_() for s in range(3))
+    (dq,) = torch.autograd.grad(attention(q, k, v, desc).square().sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        dq.sum().backward()
+
+
 def test_all_tiles_partial_gives_the_same_bits():
     mask = causal(100, 100)
     desc = describe(mask[None], "rows")
