@@ -32,7 +32,7 @@ def fact_op(owner: Owner, fact: Fact, over: Over | None) -> AssumeOp | Nondecrea
         return _entry_fact(owner, fact, over)
     term = condition(owner, fact, "assume")
     if term.op == "bool":
-        raise TypeError(f"a fact is a condition on the metadata, got {term!r}: Python knew it from integers alone")
+        raise TypeError(f"a fact is a condition on the metadata, got {fact!r}: Python knew it from integers alone")
     check_bound(term)
     names = free_names(term.expr)
     read = sorted({"i", "j"} & names)

@@ -102,8 +102,7 @@ class MaskSpec:
         table = ConstantTable(self._owner, name, entries, terms.number(base, f"the base of '{name}'"))
         if not entries:
             raise SpecError(f"constant table '{name}' needs at least one entry", user_location())
-        self._claim(name, "metadata")
-        self._claim(f"@{name}", "a constant table")
+        self._claim(name, "a constant table", name, f"@{name}")
         op = ConstantsOp(name, entries)
         op.location = attribute(user_location())
         self._items.append(lambda values: op.clone())
@@ -166,7 +165,7 @@ class MaskSpec:
         start, stop = terms.length_range(self._owner, (lo, hi), f"the row guard of '{name}'")
         rule = terms.condition(self._owner, visible, f"the rule of Region '{name}'")
         terms.check_bound(rule)
-        self._claim(f"@{name}", "a Region")
+        self._claim(name, "a Region", f"@{name}")
         hints, location = _local_names(), user_location()
 
         def item(values: Values) -> Operation:
@@ -208,21 +207,21 @@ class MaskSpec:
         return f"<MaskSpec {self.name}>"
 
     def _declare(self, name: str, kind: ParameterKind, value: int | None = None) -> Term:
-        self._claim(name, "metadata")
+        self._claim(name, "metadata", name)
         self._owner.parameters[name] = Parameter(name, kind, value)
         return Term(self._owner, "var", var(name))
 
-    def _claim(self, name: str, what: str) -> None:
-        """Take a name: `x` for what expressions read (metadata, constants), `@x` for symbols (constants, Regions)."""
-        bare = _text(name, what).removeprefix("@")
-        if not IDENTIFIER.match(bare):
-            raise SpecError(f"'{bare}' cannot name {what}: a name is {_AN_IDENTIFIER}", user_location())
-        if name in KEYWORDS:
+    def _claim(self, name: str, what: str, *keys: str) -> None:
+        """Take a name: as `x` for what expressions read (metadata, constants), as `@x` for symbols (constants, Regions)."""
+        if not IDENTIFIER.match(_text(name, what)):
+            raise SpecError(f"'{name}' cannot name {what}: a name is {_AN_IDENTIFIER}", user_location())
+        if name in keys and name in KEYWORDS:
             raise SpecError(f"'{name}' cannot name {what}: it is a keyword of the language", user_location())
-        if name in self._taken:
-            note = "first declared here", self._taken[name]
-            raise SpecError(f"'{name}' is declared twice", user_location(), [note])
-        self._taken[name] = user_location()
+        for key in keys:
+            if key in self._taken:
+                note = "first declared here", self._taken[key]
+                raise SpecError(f"'{key}' is declared twice", user_location(), [note])
+        self._taken |= dict.fromkeys(keys, user_location())
 
 
 def _text(name: object, what: str) -> str:

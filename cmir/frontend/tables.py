@@ -40,7 +40,7 @@ class Table(Indexed):
 
     def nondecreasing(self, over: tuple[Term | int, Term | int] | None = None) -> Nondecreasing:
         """The fact that entries never fall along the table, or along `[lo, hi)` of it; hand it to `spec.assume`."""
-        ends = None if over is None else length_range(self.owner, over, "over")
+        ends = None if over is None else length_range(self.owner, over, "over=")
         return Nondecreasing(self.owner, self.name, ends, user_location())
 
 

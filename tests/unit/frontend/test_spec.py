@@ -231,8 +231,8 @@ def test_every_op_knows_its_line():
         "maskspec.nondecreasing": (5, 9),
         "maskspec.region": (8, 5),
         "arith.constant": (7, 13),
-        "maskspec.lookup": (8, 53),
-        "arith.cmpi": (8, 53),
+        "maskspec.lookup": (8, 55),
+        "arith.cmpi": (8, 55),
         "arith.ori": (8, 46),
         "maskspec.visible": (8, 46),
     }
