@@ -212,7 +212,7 @@ class MaskSpec:
         return Term(self._owner, "var", var(name))
 
     def _claim(self, name: str, what: str, *keys: str) -> None:
-        """Take a name: as `x` for what expressions read (metadata, constants), as `@x` for symbols (constants, Regions)."""
+        """Take a name: `x` for what expressions read (metadata, constants), `@x` for symbols (constants, Regions)."""
         if not IDENTIFIER.match(_text(name, what)):
             raise SpecError(f"'{name}' cannot name {what}: a name is {_AN_IDENTIFIER}", user_location())
         if name in keys and name in KEYWORDS:
