@@ -1,1 +1,1 @@
-"""Questions the passes ask: linear forms, simplification, solving for a variable, facts and entailment, monotonicity."""
+"""Questions the passes ask: linear forms, simplification, solving for an index, facts and entailment, monotonicity."""

@@ -82,14 +82,15 @@ def _take_apart(e: Expr) -> Expr | None:
 
 
 def _shallow(e: Expr, term: Expr) -> bool:
-    """Whether a select of the row alone is one of few: taking apart a long chain of them would multiply clauses for nothing."""
+    """Whether a select of the row alone is one of few: taking a long chain apart would multiply clauses for nothing."""
     return depends(term, "i") and sum(t.op == "select" for t in walk(e)) <= 3
 
 
 def _conjoin(a: Clause, b: Clause) -> Clause | None:
     """The conjunction without implied literals; None when it contradicts itself.
 
-    Each literal bounds one linear form from below (or above): literals on the same form are intervals that are intersected.
+    Each literal bounds one linear form from below (or above): literals on the same form are intervals that are
+    intersected.
     """
     ranges: dict[tuple[tuple[Expr, int], ...], tuple[float, float]] = {}
     literals = list(dict.fromkeys((*a, *b)))

@@ -119,14 +119,17 @@ class Entailment:
         import numpy as np
 
         domain = NumpyDomain()
-        shape = lambda env: np.shape(env[self.index]) if self.index else ()  # noqa: E731
-        return [np.broadcast_to(evaluate(e, env, domain, memo), shape(env)) for env, memo in self._points]
+        out: list[np.ndarray] = []
+        for env, memo in self._points:
+            shape = np.shape(env[self.index]) if self.index else ()
+            out.append(np.broadcast_to(evaluate(e, env, domain, memo), shape))
+        return out
 
     def _by_example(self, claim: Expr) -> Verdict | None:
         import numpy as np
 
         for (env, _), holds in zip(self._points, self.evaluate_samples(claim), strict=True):
-            if not np.all(holds):
+            if not holds.all():
                 return Verdict("refuted", self._describe(claim, env, int(np.argmin(holds))))
         return None
 
@@ -137,7 +140,7 @@ class Entailment:
         if self.index is not None:
             point[self.index] = np.atleast_1d(env[self.index])[position]
         domain, full, words = NumpyDomain(), {**env, **point}, dict[str, int]()
-        for name in sorted(free_names(claim) | ({self.index} if self.index else set())):
+        for name in sorted(free_names(claim) | ({self.index} if self.index else set[str]())):
             if name in point:
                 words[name] = int(point[name])
         for term in walk(claim):

@@ -1,7 +1,7 @@
 """The facts of a spec, statics folded: what may be assumed of the metadata at compile time and is checked at run time.
 
-A fact over `i` (`j`) speaks of the rows (columns) that exist, one with an index of its own of the entries of the longest
-free table: those are what is checked at run time, so they are all that may be assumed.
+A fact over `i` (`j`) speaks of the rows (columns) that exist, one with an index of its own of the entries of the
+longest free table: those are what is checked at run time, so they are all that may be assumed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Facts:
 
     @cached_property
     def samples(self) -> tuple[Draw, ...]:
-        """Metadata that satisfy the facts: the cheap way to refute a claim. Fixed seed, so that compiling is deterministic."""
+        """Metadata that satisfy the facts, drawn with a fixed seed: the cheap way to refute a claim."""
         from cmir.analysis.sampling import sample
 
         return sample(self)
@@ -77,7 +77,8 @@ def facts_of(spec: SpecOp) -> Facts:
             condition = simplify(fold_statics(op.condition.data, spec, op))
             over = op.over
             if over is not None:
-                over = (over[0], *(simplify(fold_statics(e, spec, op)) for e in over[1:]))
+                lo, hi = (simplify(fold_statics(e, spec, op)) for e in over[1:])
+                over = over[0], lo, hi
             # Conjuncts are facts of their own: a status word then names the one that broke.
             for part in condition.args if condition.op == "and" else (condition,):
                 if part != TRUE:

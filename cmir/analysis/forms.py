@@ -1,6 +1,7 @@
-"""Proof by linear forms: a claim follows from hypotheses, forms known to be >= 0, that are subtracted one after another.
+"""Proof by linear forms: forms known to be >= 0 are subtracted from a claim, one after another, until a number is left.
 
-history <= start[i],  start[i] <= i   |-   history <= i + 1        as  i + 1 - history = (i - start) + (start - history) + 1
+history <= start[i],  start[i] <= i   |-   history <= i + 1        as  i + 1 - history = (i - start) + (start - history)
++ 1
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ def direction(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Directio
     """How `e` moves while `index` grows through `[lo, hi)`, weakly; None: unknown."""
     if not depends(e, index):
         return "constant"
-    again = lambda x: direction(x, index, facts, lo, hi)  # noqa: E731
+
+    def again(x: Expr) -> Direction | None:
+        return direction(x, index, facts, lo, hi)
+
     match e.op:
         case "var":
             return "up"
@@ -46,7 +49,7 @@ def direction(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Directio
 
 
 def _lookup(e: Expr, facts: Facts, lo: Expr, hi: Expr, index: Direction | None) -> Direction | None:
-    """A look-up in a monotone table moves as its index does; where only a range is monotone, the index must be in it."""
+    """A look-up in a monotone table moves as its index does; where only a range is monotone, that is in the range."""
     for m in facts.monotone:
         if m.table != e.name:
             continue
@@ -63,5 +66,5 @@ def _flip(d: Direction | None) -> Direction | None:
 
 
 def _join(parts: Iterable[Direction | None]) -> Direction | None:
-    moving = {d for d in parts if d != "constant"}
+    moving: set[Direction | None] = {d for d in parts if d != "constant"}
     return "constant" if not moving else moving.pop() if len(moving) == 1 else None

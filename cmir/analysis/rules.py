@@ -89,8 +89,8 @@ def fold_constants(e: Expr, tables: Mapping[str, tuple[int, tuple[int, ...]]], o
             return const(entries[min(max(index.value - base, 0), len(entries) - 1)])
         if len(entries) > MAX_SELECTS:
             raise SpecError(
-                f"@{term.name} has {len(entries)} entries and is indexed by {index}, which is not known at compile time; "
-                f"at most {MAX_SELECTS} entries: pass it as a free table instead",
+                f"@{term.name} has {len(entries)} entries and is indexed by {index}, which is not known at compile "
+                f"time; at most {MAX_SELECTS} entries: pass it as a free table instead",
                 op,
             )
         out = const(entries[-1])

@@ -1,8 +1,9 @@
 """Draw metadata that satisfy the facts of a spec: small, varied, with the edge cases that masks have.
 
-A claim about all metadata is most cheaply refuted by an example, and tests need examples by the hundred. Scalars are drawn between the
-bounds that the facts give them; tables are drawn by structure (segment starts, segment ends, sorted, arbitrary), because packed
-batches have structure and uniform noise would hardly ever satisfy their facts. Every draw is checked against all facts.
+A claim about all metadata is most cheaply refuted by an example, and tests need examples by the hundred. Scalars are
+drawn between the bounds that the facts give them; tables are drawn by structure (segment starts, segment ends, sorted,
+arbitrary), because packed batches have structure and uniform noise would hardly ever satisfy their facts. Every draw is
+checked against all facts.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 TRIES = 60
 SAMPLES = 24
+STRUCTURED = 0.7  # how often a table is filled by structure first
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,9 @@ def draw(facts: Facts, rng: np.random.Generator, size: int = 40) -> dict[str, Va
 
 
 def _pick(rng: np.random.Generator, lo: int, hi: int) -> int:
-    """Uniform, the ends more often than the rest."""
-    return [lo, hi, int(rng.integers(lo, hi + 1)), int(rng.integers(lo, hi + 1))][int(rng.integers(0, 4))]
+    """Uniform, the ends more often than the rest, the lower one (a length of 0) less often than the upper one."""
+    k = int(rng.integers(0, 12))
+    return lo if k == 0 else hi if k < 4 else int(rng.integers(lo, hi + 1))
 
 
 def _bounds(
@@ -125,9 +128,10 @@ def _draw_table(
     if length not in cuts:
         outer = _segments(rng, length)
         cuts[length] = outer, outer | _segments(rng, length)
-    makers = _structures(rng, length, *cuts[length])
-    for k in rng.permutation(len(makers)):
-        table = TableValue(np.clip(makers[int(k)](lo, hi), lo, hi).astype(np.int64))
+    noise, structure = _noise(rng, length), _structures(rng, length, *cuts[length])
+    first, second = (structure, noise) if rng.random() < STRUCTURED else (noise, structure)
+    for maker in [*_shuffled(rng, first), *_shuffled(rng, second)]:
+        table = TableValue(np.clip(maker(lo, hi), lo, hi).astype(np.int64))
         probe = Facts(
             facts.name, tuple(p for p in facts.parameters if p.name in env or p.name == name), tuple(relevant), (), {}
         )
@@ -180,42 +184,51 @@ def _entry_bounds(
     )
 
 
-def _structures(
-    rng: np.random.Generator, length: int, outer: np.ndarray, inner: np.ndarray
-) -> list[Callable[[np.ndarray, np.ndarray], np.ndarray]]:
-    """Ways to fill a table between its bounds, given where outer and inner segments begin."""
+Maker = Callable[["np.ndarray", "np.ndarray"], "np.ndarray"]
+
+
+def _shuffled(rng: np.random.Generator, makers: list[Maker]) -> list[Maker]:
+    return [makers[int(k)] for k in rng.permutation(len(makers))]
+
+
+def _noise(rng: np.random.Generator, length: int) -> list[Maker]:
+    """Ways to fill a table between its bounds: anything, rising, falling, at its least, at its greatest."""
     import numpy as np
 
-    index = np.arange(length)
+    def uniform(lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        return rng.integers(lo, hi + 1) if length else lo
 
-    def starts(cuts: np.ndarray) -> np.ndarray:
-        return np.maximum.accumulate(np.where(cuts, index, 0)) if length else index
-
-    def ends(cuts: np.ndarray) -> np.ndarray:
-        following = np.append(np.where(cuts, index, length)[1:], length)
-        return np.minimum.accumulate(following[::-1])[::-1] if length else index
-
-    s_outer, s_inner, e_inner = starts(outer), starts(inner), ends(inner)
-    uniform = lambda lo, hi: rng.integers(lo, hi + 1) if length else lo  # noqa: E731
     return [
         uniform,
-        lambda lo, hi: np.maximum.accumulate(uniform(lo, hi)) if length else lo,
-        lambda lo, hi: np.minimum.accumulate(uniform(lo, hi)[::-1])[::-1] if length else lo,
-        lambda lo, hi: s_outer,
-        lambda lo, hi: s_inner,
-        lambda lo, hi: ends(outer),
-        lambda lo, hi: e_inner,
-        lambda lo, hi: e_inner[s_outer] if length else index,  # the end of the first inner segment of each outer one
-        lambda lo, hi: np.cumsum(outer) - 1,
-        lambda lo, hi: np.cumsum(inner) - 1,
+        lambda lo, hi: np.maximum.accumulate(uniform(lo, hi)),
+        lambda lo, hi: np.minimum.accumulate(uniform(lo, hi)[::-1])[::-1],
         lambda lo, hi: lo,
         lambda lo, hi: hi,
     ]
 
 
-def _segments(rng: np.random.Generator, length: int) -> np.ndarray:
-    """Where segments begin: always at 0."""
+def _structures(rng: np.random.Generator, length: int, outer: np.ndarray, inner: np.ndarray) -> list[Maker]:
+    """Ways to fill a table from where outer and inner segments begin, as the tables of packed batches are."""
     import numpy as np
 
+    index = np.arange(length)
+
+    def starts(cuts: np.ndarray) -> np.ndarray:
+        return np.maximum.accumulate(np.where(cuts, index, 0))
+
+    def ends(cuts: np.ndarray) -> np.ndarray:
+        following = np.append(np.where(cuts, index, length)[1:], length) if length else index
+        return np.minimum.accumulate(following[::-1])[::-1]
+
+    s_outer, s_inner, e_outer, e_inner = starts(outer), starts(inner), ends(outer), ends(inner)
+    counts = np.cumsum(outer) - 1, np.cumsum(inner) - 1
+    heads = e_inner[s_outer]  # the end of the first inner segment of each outer one
+    return [lambda lo, hi, t=t: t for t in (s_outer, s_inner, e_outer, e_inner, heads, heads, *counts)]
+
+
+def _segments(rng: np.random.Generator, length: int) -> np.ndarray:
+    """Where segments begin: always at 0."""
+
     cuts = rng.random(length) < rng.choice([0.05, 0.2, 0.5])
-    return np.concatenate([[True], cuts[1:]]) if length else cuts.astype(bool)
+    cuts[:1] = True
+    return cuts

@@ -3,6 +3,9 @@
 Instances leave facts out, so "satisfiable" is no counterexample unless the facts are about scalars alone. z3's resource
 count bounds the work and every question has a context of its own: the answer depends on nothing else.
 """
+# z3 has no type information worth the name.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

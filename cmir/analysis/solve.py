@@ -5,9 +5,9 @@
     j floordiv W == y and j mod W <= x            for j:  [y * W, y * W + min(W, x + 1))
     start[i] <= j, start nondecreasing            for i:  [lo, first i in [lo, hi) : j < start[i])
 
-Each literal becomes `g >= 0`. Where the index occurs in `g` once, linearly or under floor division, it is isolated. A remainder is rewritten
-by the quotient that another literal pins. Where `g` only moves one way along the index, a `first` finds the edge. A literal that fits
-none of these bounds no interval and is left over, with the reason.
+Each literal becomes `g >= 0`. Where the index occurs in `g` once, linearly or under floor division, it is isolated. A
+remainder is rewritten by the quotient that another literal pins. Where `g` only moves one way along the index, a
+`first` finds the edge. A literal that fits none of these bounds no interval and is left over, with the reason.
 """
 
 from __future__ import annotations

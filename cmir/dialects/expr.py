@@ -1,8 +1,9 @@
 """Index expressions: the one small term language that guards, facts, clauses and endpoints are written in.
 
-SSA is the right form for a rule that a user writes and for code that a kernel runs. In between, the compiler *reasons*: it compares
-endpoints, solves for a variable, asks whether a fact implies an inequality. There an expression is a value, as `AffineExpr` is in
-MLIR's affine dialect, and cmir keeps it in an attribute that prints inline. Names refer to the metadata of the enclosing spec.
+SSA is the right form for a rule that a user writes and for code that a kernel runs. In between, the compiler *reasons*:
+it compares endpoints, solves for a variable, asks whether a fact implies an inequality. There an expression is a value,
+as `AffineExpr` is in MLIR's affine dialect, and cmir keeps it in an attribute that prints inline. Names refer to the
+metadata of the enclosing spec.
 
     expr    ::= or
     or      ::= and (`or` and)*
@@ -10,15 +11,15 @@ MLIR's affine dialect, and cmir keeps it in an attribute that prints inline. Nam
     unary   ::= `not` unary | cmp
     cmp     ::= sum ((`<` | `<=` | `==` | `>` | `>=`) sum)*          // a <= b < c means a <= b and b < c
     sum     ::= product ((`+` | `-`) product)*
-    product ::= factor ((`*` | `floordiv` | `mod`) factor)*          // floor division and its remainder, by a positive constant
+    product ::= factor ((`*` | `floordiv` | `mod`) factor)*          // floor division, by a positive constant
     factor  ::= integer | `true` | `false` | name | name `[` expr `]` | `-` factor | `(` expr `)`
               | (`min` | `max`) `(` expr (`,` expr)* `)` | `abs` `(` expr `)` | `isqrt` `(` expr `)`
               | `select` `(` expr `,` expr `,` expr `)`
               | `exists` name `in` `[` expr `,` expr `]` `:` expr    // both ends included; static ends
-              | `first` name `in` `[` expr `,` expr `)` `:` expr     // least name with expr, the upper end if there is none
+              | `first` name `in` `[` expr `,` expr `)` `:` expr     // least name with expr, or the upper end
 
-Integers are mathematical integers; `i` is the row, `j` the column, `rows` and `cols` the lengths. A look-up outside its table reads the
-nearest entry (an empty table reads 0), so that every expression has a value whatever the metadata.
+Integers are mathematical integers; `i` is the row, `j` the column, `rows` and `cols` the lengths. A look-up outside its
+table reads the nearest entry (an empty table reads 0), so that every expression has a value whatever the metadata.
 """
 
 from __future__ import annotations
@@ -82,7 +83,10 @@ KEYWORDS: Final = RESERVED | {
 
 @dataclass(frozen=True, eq=False)
 class Expr:
-    """An immutable term. `data` is the value of a `const` or `bool`, the name of a `var`, the table of a `lookup`, the bound name of a binder."""
+    """An immutable term.
+
+    `data` is the value of a `const` or `bool`, the name of a `var`, the table of a `lookup`, what a binder binds.
+    """
 
     op: str
     args: tuple[Expr, ...] = ()
@@ -302,7 +306,7 @@ def _show(e: Expr, info: Operator) -> str:
         case "min" | "max" | "abs" | "isqrt" | "select":
             return f"{info.symbol}({', '.join(show(a) for a in e.args)})"
         case _:
-            # Infix, left to right: the right operand of - floordiv mod, and of a comparison, needs parentheses at equal strength.
+            # Infix, left to right: the right operand (of a comparison, both) needs parentheses at equal strength.
             head, *tail = e.args
             strict = info.precedence + (info.precedence >= 40)
             left = show(head, strict if info.precedence == 40 else info.precedence)
@@ -310,7 +314,7 @@ def _show(e: Expr, info: Operator) -> str:
 
 
 class ExprParser:
-    """The grammar above, on the tokens of an MLIR parser: recursive descent with one precedence climb for the infix operators."""
+    """The grammar above on the tokens of an MLIR parser, by recursive descent."""
 
     def __init__(self, parser: AttrParser) -> None:
         self.p = parser

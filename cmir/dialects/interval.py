@@ -1,15 +1,18 @@
 """`interval`: what a row sees (or a column is seen by), as half-open intervals.
 
     table   ::= `interval.table` symbol `of` symbol `axis` (`rows` | `cols`) (`slots` integer)? `{` region* `}`
-    region  ::= `interval.region` symbol `[` expr `,` expr `)` (`fuse` `[` (`(` integer `,` integer `)`)* `]`)? `{` span* `}`
-    span    ::= `interval.span` `[` expr `,` expr `)` (`when` expr)? (`residual` expr `because` string)? `from` string (`,` string)*
+    region  ::= `interval.region` symbol `[` expr `,` expr `)` (`fuse` `[` pair (`,` pair)* `]`)? `{` span* `}`
+    pair    ::= `(` integer `,` integer `)`
+    span    ::= `interval.span` `[` expr `,` expr `)` (`when` expr)? (`residual` expr `because` string)?
+                `from` string (`,` string)*
 
-A `rows` table is read at a row `i`: the row sees every column of every span of the region that holds `i`. A `cols` table is read at a column
-`j` and its spans are intervals of rows. A span whose lower end is not below its upper end is empty, and so is one whose `when` fails.
-`residual` is what no interval says: a pair in the span is visible only if it holds too, and a table with a residual is *unbounded*.
-After `--merge-slots` the k-th span of a region is slot k, `slots` is the largest number of spans, and `fuse` names the pairs of slots
-that nothing proves disjoint: taken in order, each pair (a, b) that overlaps at a row becomes b, and a is empty there.
-`from` names the clauses of the spec that a span came from, as `region.clause`.
+A `rows` table is read at a row `i`: the row sees every column of every span of the region that holds `i`. A `cols`
+table is read at a column `j` and its spans are intervals of rows. A span whose lower end is not below its upper end is
+empty, and so is one whose `when` fails. `residual` is what no interval says: a pair in the span is visible only if it
+holds too, and a table with a residual is *unbounded*. After `--merge-slots` the k-th span of a region is slot k,
+`slots` is the largest number of spans, and `fuse` names the pairs of slots that nothing proves disjoint: taken in
+order, each pair (a, b) that overlaps at a row becomes b, and a is empty there. `from` names the clauses of the spec
+that a span came from, as `region.clause`.
 """
 
 from __future__ import annotations

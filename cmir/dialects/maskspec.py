@@ -1,25 +1,27 @@
-"""`maskspec`: what a mask *is*. A spec declares metadata, states facts about it, and gives each Region of rows a visibility rule.
+"""`maskspec`: what a mask *is*. A spec declares metadata, states facts about it, and gives each Region of rows a rule.
 
     spec     ::= `maskspec.spec` symbol `(` (param (`,` param)*)? `)` `{` item* `}`
     param    ::= `%`name `:` `index`                                   // a scalar: one integer per sequence
                | `%`name `:` `index` `=` integer                       // a static: known at compile time
-               | `%`name `:` `!maskspec.table<` (`row` | `col` | `free`) `>`   // one integer per row, per column, or per entry
+               | `%`name `:` `!maskspec.table<` (`row` | `col` | `free`) `>`   // one per row, column or entry
     item     ::= `maskspec.assume` (`for` name `in` `[` expr `,` expr `)` `:`)? expr
                | `maskspec.nondecreasing` name (`over` `[` expr `,` expr `)`)?
-               | `maskspec.constants` symbol (`[` integer (`,` integer)* `]` | `for` name `in` `[` expr `,` expr `)` `:` expr)
+               | `maskspec.constants` symbol `[` integer (`,` integer)* `]`
+               | `maskspec.constants` symbol `for` name `in` `[` expr `,` expr `)` `:` expr
                | region
-    region   ::= `maskspec.region` symbol rows `(%i, %j)` `{` SSA over arith and the ops below, ending in `maskspec.visible` `}`
-               | `maskspec.region` symbol rows `{` (`maskspec.clause` expr)* `}`                 // normal form, after --dnf-normalize
+    region   ::= `maskspec.region` symbol rows `(%i, %j)` `{` SSA: arith and the ops below, then `maskspec.visible` `}`
+               | `maskspec.region` symbol rows `{` (`maskspec.clause` expr)* `}`   // normal form, after --dnf-normalize
     rows     ::= `rows` `[` expr `,` expr `)`                          // the row guard
     in rules ::= `maskspec.rows` | `maskspec.cols`                     // the lengths
                | `maskspec.lookup` (`%`table | symbol) `[` `%`index `]`
                | `maskspec.mod` `%`a `,` `%`b                          // remainder of arith.floordivsi
-               | `maskspec.exists` `%`d `in` `[` expr `,` expr `]` `{` ... `maskspec.yield` `%`p `}`      // static ends, both included
+               | `maskspec.exists` `%`d `in` `[` expr `,` expr `]` `{` ... `maskspec.yield` `%`p `}`   // static
                | `maskspec.visible` `%`p
 
-`expr` is the expression language of `cmir.dialects.expr`. A fact that reads `i` (`j`) without `for` holds for every row (column).
-Row `i` sees column `j` iff the rule of the Region that holds `i` says so; rows in no Region see nothing. Regions are disjoint (checked by
-`--check-regions`). In normal form a rule is the disjunction of its clauses, a clause the conjunction of its literals.
+`expr` is the expression language of `cmir.dialects.expr`. A fact that reads `i` (`j`) without `for` holds for every row
+(column). Row `i` sees column `j` iff the rule of the Region that holds `i` says so; rows in no Region see nothing.
+Regions are disjoint (checked by `--check-regions`). In normal form a rule is the disjunction of its clauses, a clause
+the conjunction of its literals.
 """
 
 from __future__ import annotations
@@ -149,6 +151,11 @@ def print_body(printer: Printer, body: Region) -> None:
     printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
 
 
+def parse_value(parser: Parser) -> SSAValue:
+    """An operand of whatever type: the verifier has the better message when it is the wrong one."""
+    return parser.parse_operand()  # pyright: ignore[reportDeprecated]
+
+
 def check_names(op: Operation, e: Expr, *bound: str, index: bool = True) -> None:
     """`check_expr` against the spec that an op stands in; `first` is not for specs."""
     if any(term.op == "first" for term in walk(e)):
@@ -239,7 +246,7 @@ def spec_of(op: Operation) -> SpecOp:
 
 @irdl_op_definition
 class AssumeOp(IRDLOperation):
-    """`maskspec.assume for i in [history, rows) : history <= start[i]`: a promise about the metadata, checked at run time."""
+    """`maskspec.assume for i in [history, rows) : history <= start[i]`: a promise, checked at run time."""
 
     name = "maskspec.assume"
     condition = prop_def(ExprAttr)
@@ -355,7 +362,7 @@ class NondecreasingOp(IRDLOperation):
 
 @irdl_op_definition
 class ConstantsOp(IRDLOperation):
-    """`maskspec.constants @half for d in [0, 4) : isqrt(16 - d * d)`: a table known at compile time, indexed from `base`."""
+    """`maskspec.constants @half for d in [0, 4) : isqrt(16 - d * d)`: a table known at compile time."""
 
     name = "maskspec.constants"
     sym_name = prop_def(SymbolNameConstraint())
@@ -406,7 +413,7 @@ class ConstantsOp(IRDLOperation):
         if self.values is not None and not self.values.data:
             raise VerifyException("a constant table needs at least one entry")
         statics = {p.name for p in spec_of(self).parameters if p.kind == "static"} | (
-            {self.bound.data} if self.bound else set()
+            {self.bound.data} if self.bound else set[str]()
         )
         for attr in (self.lo, self.hi, self.entry):
             if attr is not None and (stray := free_names(attr.data) - statics):
@@ -450,7 +457,7 @@ class ClauseOp(IRDLOperation):
 
 @irdl_op_definition
 class RegionOp(IRDLOperation):
-    """A contiguous range of rows and the rule that says which columns they see; surface (SSA) or normal form (clauses)."""
+    """A contiguous range of rows and the rule that says what they see; surface (SSA) or normal form (clauses)."""
 
     name = "maskspec.region"
     sym_name = prop_def(SymbolNameConstraint())
@@ -534,7 +541,7 @@ class VisibleOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> VisibleOp:
-        return cls(parser.parse_operand())
+        return cls(parse_value(parser))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -569,7 +576,7 @@ class ColsOp(_Length):
 
 @irdl_op_definition
 class ModOp(IRDLOperation):
-    """`%r = maskspec.mod %a, %b`: the remainder of floor division, never negative (arith.remsi follows the sign of %a)."""
+    """`%r = maskspec.mod %a, %b`: the remainder of floor division, never negative (arith.remsi may be)."""
 
     name = "maskspec.mod"
     lhs = operand_def(IndexType)
@@ -584,7 +591,7 @@ class ModOp(IRDLOperation):
 
 @irdl_op_definition
 class LookupOp(IRDLOperation):
-    """`%s = maskspec.lookup %start[%i]` or `maskspec.lookup @half[%d]`: one entry; outside the table, the nearest one."""
+    """`%s = maskspec.lookup %start[%i]` or `maskspec.lookup @half[%d]`: an entry; outside the table, the nearest."""
 
     name = "maskspec.lookup"
     table = opt_operand_def(TableType)
@@ -604,9 +611,9 @@ class LookupOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> LookupOp:
         symbol = parser.parse_optional_symbol_name()
-        table = symbol.data if symbol is not None else parser.parse_operand("expected a table")
+        table = symbol.data if symbol is not None else parse_value(parser)
         with parser.in_square_brackets():
-            return cls(table, parser.parse_operand())
+            return cls(table, parse_value(parser))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -625,7 +632,7 @@ class LookupOp(IRDLOperation):
             if self.constants is None:
                 raise VerifyException("a look-up needs a table")
             if self.constants.data not in spec.constant_tables():
-                raise VerifyException(_unknown(self.constants.data, spec.constant_tables()))
+                raise VerifyException(_unknown(self.constants.data, [*spec.constant_tables()]))
             return
         if not isinstance(self.table, BlockArgument) or self.table.owner is not spec.body.block:
             raise VerifyException("a look-up reads a table that the spec declares")
@@ -665,7 +672,7 @@ class YieldOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> YieldOp:
-        return cls(parser.parse_operand())
+        return cls(parse_value(parser))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -677,7 +684,7 @@ class YieldOp(IRDLOperation):
 
 @irdl_op_definition
 class ExistsOp(IRDLOperation):
-    """`%p = maskspec.exists %d in [1 - r, r - 1] { ... maskspec.yield %q }`: true iff %q holds for some %d; the ends are static."""
+    """`%p = maskspec.exists %d in [1 - r, r - 1] { ... maskspec.yield %q }`: %q holds for some %d; static ends."""
 
     name = "maskspec.exists"
     lo = prop_def(ExprAttr)
@@ -804,7 +811,7 @@ class SpecOp(IRDLOperation):
         for name, static, arg in zip(names, self.statics, args, strict=True):
             if not IDENTIFIER.match(name) or name in KEYWORDS:
                 raise VerifyException(
-                    f"'{name}' cannot name metadata: it is a keyword of the language or no identifier (letters, digits, _)"
+                    f"'{name}' cannot name metadata: it is a keyword or no identifier (letters, digits, _)"
                 )
             if arg.type != INDEX and not isinstance(arg.type, TableType):
                 raise VerifyException(

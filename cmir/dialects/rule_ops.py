@@ -1,6 +1,7 @@
 """The ops that a surface rule may use, and the operator of the expression language that each one means.
 
-One table serves the verifier's messages, the interpreter and the passes; an op that is not in it is not in the rule language.
+One table serves the verifier's messages, the interpreter and the passes; an op that is not in it is not in the rule
+language.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two value domains of the evaluator.
 
-Both give every operator of the expression language one meaning. NumPy values are int64 or bool arrays that broadcast against each other;
-z3 values are integer and Boolean terms. Neither library is imported before a domain is made.
+Both give every operator of the expression language one meaning. NumPy values are int64 or bool arrays that broadcast
+against each other; z3 values are integer and Boolean terms. Neither library is imported before a domain is made.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Domain(Protocol):
 
 
 class NumpyDomain:
-    """Whole index grids at once. Integers are int64, so nothing wraps that the kernels' int32 would not have refused."""
+    """Whole index grids at once, in int64."""
 
     def __init__(self) -> None:
         import numpy as np

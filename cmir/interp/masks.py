@@ -1,6 +1,7 @@
-"""Every stage is executable: the dense mask that a spec or a table means, and the intervals that a table says, in NumPy.
+"""Every stage is executable: the dense mask that a spec or a table means, the intervals that a table says, in NumPy.
 
-`env` gives `rows`, `cols` and every scalar as an integer and every table as a `TableValue`. A pass is right when these agree before and after it.
+`env` gives `rows`, `cols` and every scalar as an integer and every table as a `TableValue`. A pass is right when these
+agree before and after it.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def table_mask(table: TableOp, env: Mapping[str, Value]) -> np.ndarray:
 def table_intervals(table: TableOp, env: Mapping[str, Value]) -> np.ndarray:
     """int32 [slots, 2, n]: the ends of every slot at every row (column); an absent or empty slot is [0, 0).
 
-    `table` is bounded and has its slots numbered. Slots that nothing proves disjoint are united where they overlap, as the preprocess
-    kernel does, so the intervals of one row are pairwise disjoint.
+    `table` is bounded and has its slots numbered. Slots that nothing proves disjoint are united where they overlap, as
+    the preprocess kernel does, so the intervals of one row are pairwise disjoint.
     """
     import numpy as np
 

@@ -89,7 +89,9 @@ class RuleFunctions(InterpreterFunctions):
 
     @impl(ExistsOp)
     def run_exists(self, interpreter: Interpreter, op: ExistsOp, args: PythonValues) -> PythonValues:
-        body: Callable[[Value], Value] = lambda d: interpreter.run_ssacfg_region(op.body, (d,), "exists")[0]  # noqa: E731
+        def body(d: Value) -> Value:
+            return interpreter.run_ssacfg_region(op.body, (d,), "exists")[0]
+
         lo, hi = (evaluate(e.data, self.env, self.domain) for e in (op.lo, op.hi))
         return (self.domain.quantify("exists", "", lo, hi, self.env, body),)
 

@@ -1,6 +1,7 @@
 """Expressions as z3 terms: integers are unbounded, tables are uninterpreted functions read at clamped indices."""
 # z3 has no type information worth the name.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ After, given `rows == cols` (so i + 1 <= rows = cols):
       interval.span [0, i + 1) from "history.0"
     }
 
-The pass never guesses: what `cmir.analysis.entailment` cannot prove stays as it is. Simplifying under preconditions in this directed way (each
-rewrite makes the term smaller) follows Cranelift's mid-end rules and Halide's `simplify` with bounds.
+The pass never guesses: what `cmir.analysis.entailment` cannot prove stays as it is. Simplifying under preconditions in
+this directed way (each rewrite makes the term smaller) follows Cranelift's mid-end rules and Halide's `simplify` with
+bounds.
 """
 
 from collections.abc import Callable
@@ -102,7 +103,7 @@ def _extremum(term: Expr, proved: Callable[[Expr], bool]) -> Expr:
     kept = list(term.args)
     for a in term.args:
         for b in kept:
-            # In a min, a goes if some other operand is never above it; in a max, if some other operand is never below it.
+            # In a min, a goes if some other operand is never above it; in a max, if one is never below it.
             beaten = le(b, a) if term.op == "min" else le(a, b)
             if a in kept and a != b and len(kept) > 1 and proved(beaten):
                 kept.remove(a)

@@ -1,9 +1,10 @@
 """Regions are disjoint: no row has two rules.
 
-    for every pair of Regions and all metadata that the facts allow:   min(hi_a, hi_b) <= max(lo_a, lo_b),   or one of the two is empty
+    min(hi_a, hi_b) <= max(lo_a, lo_b)   for every pair a, b that is not empty and all metadata that the facts allow
 
-The IR does not change. Where it is refuted the error shows the Regions and the numbers; where it cannot be proved the pass refuses too, because
-a mask whose meaning depends on the order of its Regions is no mask. It is decided by entailment over the facts of the spec.
+The IR does not change. Where it is refuted the error shows the Regions and the numbers; where it cannot be proved the
+pass refuses too, because a mask whose meaning depends on the order of its Regions is no mask. It is decided by
+entailment over the facts of the spec.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Disjunctive normal form of every rule.
 
-    visible(i, j)  =  any(all(literal ...) ...)          over comparisons of index expressions, no `not`, no `exists`, no static left
+    visible(i, j)  =  any(all(literal ...) ...)     over comparisons of index expressions; no `not`, no static left
 
 Before:
 
@@ -21,9 +21,9 @@ After:
       maskspec.clause start[i] <= j and j <= i
     }
 
-Statics are replaced by their values and constant tables are folded away on the way. The distribution of `and` over `or` can blow up: past
-`max-clauses` the pass refuses, naming the Region. The idea is Quine's; every clause of a mask in DNF bounds one interval (design of FlashMask's
-column intervals turned around: derive them, do not ask for them).
+Statics are replaced by their values and constant tables are folded away on the way. The distribution of `and` over `or`
+can blow up: past `max-clauses` the pass refuses, naming the Region. The idea is Quine's; every clause of a mask in DNF
+bounds one interval (design of FlashMask's column intervals turned around: derive them, do not ask for them).
 """
 
 from dataclasses import dataclass
@@ -99,8 +99,8 @@ class DnfNormalize(ModulePass):
             clauses = clauses_of(rule_of(region), self.max_clauses)
         except TooManyClauses:
             raise SpecError(
-                f"the rule of Region @{region.sym_name.data} has more than {self.max_clauses} clauses in disjunctive normal form; "
-                f"split the Region, or raise the cap with --dnf-normalize=max-clauses={4 * self.max_clauses}",
+                f"the rule of Region @{region.sym_name.data} has more than {self.max_clauses} clauses in disjunctive "
+                f"normal form; split the Region, or raise the cap with --dnf-normalize=max-clauses={4 * self.max_clauses}",
                 region,
             ) from None
         lo, hi = (simplify(fold_statics(e.data, spec, region)) for e in (region.lo, region.hi))

@@ -1,6 +1,6 @@
-"""Few slots: spans that are one interval wherever they meet become one span, and spans that never meet share a slot.
+"""Few slots: spans that are one interval wherever they meet become one span; spans that never meet share a slot.
 
-    A u B = C   for every row of the region and all metadata that the facts allow,  C an interval built from the ends of A and B
+    A u B = C   for every row of the region and all metadata that the facts allow,  C an interval of the ends of A and B
 
 Before:
 
@@ -14,13 +14,14 @@ After:
 
     interval.table @hstu_cols of @hstu axis cols slots 1 {
       interval.region @all [0, cols) {
-        interval.span [j, select(j < history, rows, first i in [history, rows) : j < start[i])) from "history.0", "candidate.0", "candidate.1"
+        interval.span [j, select(j < history, rows, first i in [history, rows) : j < start[i])) from "history.0", ...
       }
     }
 
-Candidates for C are tried from the simplest; a counterexample among sampled metadata throws most of them out, the rest is proved or not used
-("cannot prove" keeps the spans apart, which is always right). The pass then numbers the slots, sets `slots` to the largest count of a
-region, and lists in `fuse` the pairs that it cannot prove disjoint. The slot count is derived here and nowhere configured.
+Candidates for C are tried from the simplest; a counterexample among sampled metadata throws most of them out, the rest
+is proved or not used ("cannot prove" keeps the spans apart, which is always right). The pass then numbers the slots,
+sets `slots` to the largest count of a region, and lists in `fuse` the pairs that may overlap at some row, for want of a
+proof or in fact. The slot count is derived here and nowhere configured.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +38,7 @@ from xdsl.rewriter import Rewriter
 from cmir.analysis.entailment import Entailment, implies, negation
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.linear import Linear, linear
-from cmir.dialects.expr import TRUE, Expr, and_, eq, le, maximum, minimum, or_, select, walk
+from cmir.dialects.expr import FALSE, TRUE, Expr, and_, eq, le, maximum, minimum, or_, select, walk
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp, closure_of_fuse, spec_of_table
 from cmir.passes.canonicalize_intervals import simplify_under
 
@@ -170,8 +171,8 @@ class _Span:
             if not bool(((c == want) & (~want | ((c_lo == want_lo) & (c_hi == want_hi)))).all()):
                 continue
             if self.entailment.prove(_equals_union(self, other, lo, hi, when)).proved:
-                simple = [simplify_under(self.entailment, e, when) for e in (lo, hi)]
-                return _Span(self.entailment, *simple, when, self.origins + other.origins)
+                lo, hi = (simplify_under(self.entailment, e, when) for e in (lo, hi))
+                return _Span(self.entailment, lo, hi, when, self.origins + other.origins)
             tried += 1
             if tried == PROOFS:
                 return None
@@ -198,40 +199,40 @@ def _candidates(a: _Span, b: _Span) -> Iterator[tuple[Expr, Expr, Expr]]:
     conditions = [c for c in (a.when, b.when) if c != TRUE]
     choices = [*conditions, a.nonempty, b.nonempty]
 
-    def ends(x: Expr, y: Expr, outer: Callable[..., Expr]) -> list[Expr]:
+    def ends(x: Expr, y: Expr, outer: Callable[..., Expr]) -> dict[Expr, int]:
         picks = [select(c, x, y) for c in choices] + [select(c, y, x) for c in choices]
         general = select(a.nonempty, select(b.nonempty, outer(x, y), x), y)
-        return list(dict.fromkeys([x, y, outer(x, y), *picks, general]))
+        return {e: _size(e) for e in (x, y, outer(x, y), *picks, general)}
 
-    whens = list(
-        dict.fromkeys([TRUE, *conditions, or_(*conditions) if conditions else TRUE, or_(a.nonempty, b.nonempty)])
-    )
-    size = lambda e: sum(1 for _ in walk(e))  # noqa: E731
-    combos = [
-        (size(lo) + size(hi) + size(when), n, (lo, hi, when))
-        for n, (lo, hi, when) in enumerate(
-            (lo, hi, when) for when in whens for lo in ends(a.lo, b.lo, minimum) for hi in ends(a.hi, b.hi, maximum)
-        )
+    whens = {e: _size(e) for e in (TRUE, *conditions, or_(*conditions), or_(a.nonempty, b.nonempty)) if e != FALSE}
+    los, his = ends(a.lo, b.lo, minimum), ends(a.hi, b.hi, maximum)
+    everything = [
+        (los[lo] + his[hi] + whens[when], n, lo, hi, when)
+        for n, (when, lo, hi) in enumerate((when, lo, hi) for when in whens for lo in los for hi in his)
     ]
-    return (c for _, _, c in sorted(combos, key=lambda t: t[:2]))
+    for _, _, lo, hi, when in sorted(everything, key=lambda c: c[:2]):
+        yield lo, hi, when
+
+
+def _size(e: Expr) -> int:
+    return sum(1 for _ in walk(e))
 
 
 def _equals_union(a: _Span, b: _Span, lo: Expr, hi: Expr, when: Expr) -> Expr:
     """`[lo, hi) when` holds exactly the positions of a and of b, as a condition without a bound position.
 
-    Two intervals that both hold something unite to an interval iff they overlap or touch; otherwise the union is the one that does.
+    Two intervals that both hold something unite to an interval iff they overlap or touch; otherwise the union is the
+    one that does.
     """
     nonempty = and_(when, negation(le(hi, lo)))
-    both, only_a, only_b = (
-        and_(a.nonempty, b.nonempty),
-        and_(a.nonempty, negation(b.nonempty)),
-        and_(negation(a.nonempty), b.nonempty),
-    )
     touch = le(maximum(a.lo, b.lo), minimum(a.hi, b.hi))
-    same = lambda x, y: and_(nonempty, eq(lo, x), eq(hi, y))  # noqa: E731
+
+    def same(x: Expr, y: Expr) -> Expr:
+        return and_(nonempty, eq(lo, x), eq(hi, y))
+
     return and_(
-        implies(both, and_(touch, same(minimum(a.lo, b.lo), maximum(a.hi, b.hi)))),
-        implies(only_a, same(a.lo, a.hi)),
-        implies(only_b, same(b.lo, b.hi)),
+        implies(and_(a.nonempty, b.nonempty), and_(touch, same(minimum(a.lo, b.lo), maximum(a.hi, b.hi)))),
+        implies(and_(a.nonempty, negation(b.nonempty)), same(a.lo, a.hi)),
+        implies(and_(negation(a.nonempty), b.nonempty), same(b.lo, b.hi)),
         implies(nonempty, or_(a.nonempty, b.nonempty)),
     )

@@ -1,6 +1,6 @@
-"""The same mask by column: which rows see column `j`, as intervals of rows. Derived from the clauses, never written by hand.
+"""The same mask by column: which rows see column `j`, as intervals of rows; derived, never written by hand.
 
-    row i of Region [lo, hi) sees j by a clause   <=>   lo <= i < hi and every literal holds        solved for i instead of j
+    row i of Region [lo, hi) sees j by a clause   <=>   lo <= i < hi and every literal holds     solved for i, not for j
 
 Before (normal form, beside its row table):
 
@@ -16,10 +16,10 @@ After, given that `start` is nondecreasing on those rows:
       }
     }
 
-`j < e(i)` with `e` monotone on the Region is a prefix or a suffix of its rows: closed form where `e` is affine, a `first` (binary search in the
-preprocess kernel) otherwise. A table that nothing says is monotone leaves a residual: that axis is unbounded. The spans are then canonicalized
-and merged exactly as those of rows are. The two directions need different counts (a shared prompt: 2 by row, 1 by column), so neither is
-mirrored from the other.
+`j < e(i)` with `e` monotone on the Region is a prefix or a suffix of its rows: closed form where `e` is affine, a
+`first` (binary search in the preprocess kernel) otherwise. A table that nothing says is monotone leaves a residual:
+that axis is unbounded. The spans are then canonicalized and merged exactly as those of rows are. The two directions
+need different counts (a shared prompt: 2 by row, 1 by column), so neither is mirrored from the other.
 """
 
 from dataclasses import dataclass
