@@ -288,7 +288,7 @@ def order_tiles(count, bins, order, tiles, others):
         place = tl.load(bins + b, mask=mask, other=0)
         tl.store(order + place + rank, tile, mask=mask)
         tl.debug_barrier()  # every place is read before one is moved, and moved before it is read again
-        tl.store(bins + b, place + size, mask=mask & (rank == size - 1))
+        tl.store(bins + b, place + size, mask=mask)  # tiles of one bin store the same
         tl.debug_barrier()
 
 

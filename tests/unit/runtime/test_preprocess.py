@@ -200,6 +200,17 @@ def test_more_tiles_than_a_vector_holds() -> None:
         check([visible], (16, 16), bounded, rng)
 
 
+@pytest.mark.parametrize("left", [0, 7])
+@pytest.mark.parametrize("right", [0, 7])
+def test_edges_that_move_within_a_tile(left: int, right: int) -> None:
+    """Whole chunks of tiles are full between the edges, but not where the edges move."""
+    rng = np.random.default_rng(11)
+    i, j = np.ogrid[:40, :800]
+    visible = (j >= left * i) & (j < 800 - right * i)
+    check([visible], (32, 16), (True, True), rng)
+    check([np.ascontiguousarray(visible.T)], (16, 32), (True, True), rng)
+
+
 @pytest.mark.parametrize(("rows", "cols"), [(70, 600), (600, 70), (64, 64)])
 def test_empty_and_full(rows: int, cols: int) -> None:
     rng = np.random.default_rng(10)
