@@ -5,7 +5,7 @@ This is the oracle: it reads the SSA that the user wrote and shares nothing with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from xdsl.dialects import arith

@@ -100,7 +100,7 @@ class DnfNormalize(ModulePass):
         except TooManyClauses:
             raise SpecError(
                 f"the rule of Region @{region.sym_name.data} has more than {self.max_clauses} clauses in disjunctive "
-                f"normal form; split the Region, or raise the cap with --dnf-normalize=max-clauses={4 * self.max_clauses}",
+                f"normal form; split the Region, or raise the cap: --dnf-normalize=max-clauses={4 * self.max_clauses}",
                 region,
             ) from None
         lo, hi = (simplify(fold_statics(e.data, spec, region)) for e in (region.lo, region.hi))

@@ -1,0 +1,50 @@
+// RUN: cm-opt --split-input-file --verify-diagnostics %s
+
+// What the parser of expressions says, at the text that is wrong.
+
+maskspec.spec @sorts(%n: index) {
+  // expected-error@+1 {{expected a condition, got an integer: n + 1}}
+  maskspec.assume n + 1
+}
+
+// -----
+
+maskspec.spec @operands(%n: index) {
+  // expected-error@+1 {{'+' takes an integer, got a condition: n < 3}}
+  maskspec.assume 1 + (n < 3) < 4
+}
+
+// -----
+
+maskspec.spec @arity(%n: index) {
+  // expected-error@+1 {{'select' takes 3 operands, got 2}}
+  maskspec.assume select(n < 3, n) < 4
+}
+
+// -----
+
+maskspec.spec @none(%n: index) {
+  // expected-error@+1 {{'min' takes at least one operands, got 0}}
+  maskspec.assume min() < 4
+}
+
+// -----
+
+maskspec.spec @equality(%n: index) {
+  // expected-error@+1 {{in an expression: equality is written ==}}
+  maskspec.assume n = 4
+}
+
+// -----
+
+maskspec.spec @keyword(%n: index) {
+  // expected-error@+1 {{'when' is a keyword of the expression language}}
+  maskspec.assume when < 4
+}
+
+// -----
+
+maskspec.spec @nothing(%n: index) {
+  // expected-error@+1 {{expected an expression: a number, a name, or '('}}
+  maskspec.assume n < ]
+}

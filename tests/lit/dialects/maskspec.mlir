@@ -1,0 +1,71 @@
+// RUN: cm-opt %s | filecheck %s
+// RUN: cm-opt %s | cm-opt | filecheck %s
+// RUN: cm-opt --print-op-generic %s | cm-opt | filecheck %s
+// RUN: cm-opt --print-op-generic %s | filecheck %s --check-prefix=GENERIC
+
+// Everything that the surface can say.
+// CHECK-LABEL: maskspec.spec @everything(%s: index, %n: index = 4, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>) {
+// GENERIC:     "maskspec.spec"() <{sym_name = "everything", names = ["s", "n", "t", "c", "f"], statics = ["", 4 : index, "", "", ""]}> ({
+// GENERIC:     ^bb0(%s: index, %n: index, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>):
+maskspec.spec @everything(
+    %s: index, %n: index = 4, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>) {
+  // CHECK-NEXT: maskspec.assume 0 <= s and s <= rows
+  // GENERIC:    "maskspec.assume"() <{condition = #maskspec.expr<[0 <= s and s <= rows]>}> : () -> ()
+  maskspec.assume 0 <= s <= rows
+  // CHECK-NEXT: maskspec.assume for i in [s, rows) : s <= t[i]
+  // GENERIC:    "maskspec.assume"() <{condition = #maskspec.expr<[s <= t[i]]>, bound = "i", lo = #maskspec.expr<[s]>, hi = #maskspec.expr<[rows]>}> : () -> ()
+  maskspec.assume for i in [s, rows) : t[i] >= s
+  // CHECK-NEXT: maskspec.assume for e in [0, n) : 0 <= f[e]
+  maskspec.assume for e in [0, n) : 0 <= f[e]
+  // CHECK-NEXT: maskspec.assume c[j] <= rows
+  maskspec.assume c[j] <= rows
+  // CHECK-NEXT: maskspec.nondecreasing t over [s, rows)
+  maskspec.nondecreasing t over [s, rows)
+  // CHECK-NEXT: maskspec.nondecreasing f
+  maskspec.nondecreasing f
+  // CHECK-NEXT: maskspec.constants @half for d in [1 - n, n) : isqrt(n * n - d * d - 1)
+  maskspec.constants @half for d in [1 - n, n) : isqrt(n * n - d * d - 1)
+  // CHECK-NEXT: maskspec.constants @list [3, -1, 4]
+  maskspec.constants @list [3, -1, 4]
+  // CHECK-NEXT: maskspec.region @first rows [0, s) (%i, %j) {
+  maskspec.region @first rows [0, s) (%i, %j) {
+    // CHECK-NEXT: %rows = maskspec.rows
+    %rows = maskspec.rows
+    // CHECK-NEXT: %cols = maskspec.cols
+    %cols = maskspec.cols
+    // CHECK-NEXT: %a = maskspec.lookup %t[%i]
+    // GENERIC:    %a = "maskspec.lookup"(%t, %i) : (!maskspec.table<row>, index) -> index
+    %a = maskspec.lookup %t[%i]
+    // CHECK-NEXT: %b = maskspec.lookup @list[%j]
+    // GENERIC:    %b = "maskspec.lookup"(%j) <{constants = "list"}> : (index) -> index
+    %b = maskspec.lookup @list[%j]
+    // CHECK-NEXT: %m = maskspec.mod %a, %n
+    %m = maskspec.mod %a, %n
+    // CHECK-NEXT: %near = maskspec.exists %d in [1 - n, n - 1] {
+    %near = maskspec.exists %d in [1 - n, n - 1] {
+      %y = arith.addi %m, %d : index
+      %here = arith.cmpi eq, %y, %b : index
+      // CHECK: maskspec.yield %here
+      maskspec.yield %here
+    }
+    // CHECK: maskspec.visible %near
+    maskspec.visible %near
+  }
+  // CHECK: maskspec.region @second rows [s, rows) {
+  // CHECK-NEXT: maskspec.clause j <= i and t[i] <= j
+  // CHECK-NEXT: maskspec.clause true
+  // CHECK-NEXT: }
+  maskspec.region @second rows [s, rows) {
+    maskspec.clause j <= i and t[i] <= j
+    maskspec.clause true
+  }
+  // A Region of rows that see nothing.
+  // CHECK-NEXT: maskspec.region @blind rows [rows, rows) {
+  // CHECK-NEXT: }
+  maskspec.region @blind rows [rows, rows) {
+  }
+}
+
+// CHECK-LABEL: maskspec.spec @nothing() {
+// CHECK-NEXT: }
+maskspec.spec @nothing() {}

@@ -1,0 +1,260 @@
+// RUN: cm-opt --split-input-file --verify-diagnostics %s
+
+// What the verifier of maskspec says, at the op that is wrong.
+
+maskspec.spec @names(%history: index, %start: !maskspec.table<row>) {
+  // expected-error@+1 {{unknown name 'histroy'; did you mean 'history'?}}
+  maskspec.assume histroy <= rows
+}
+
+// -----
+
+maskspec.spec @nothing_close(%history: index) {
+  // expected-error@+1 {{unknown name 'zzz'; known here: cols, history, i, j, rows}}
+  maskspec.assume zzz <= rows
+}
+
+// -----
+
+maskspec.spec @table_name(%start: !maskspec.table<row>) {
+  // expected-error@+1 {{unknown name 'strat'; did you mean 'start'?}}
+  maskspec.assume strat[i] <= i
+}
+
+// -----
+
+maskspec.spec @bare_table(%start: !maskspec.table<row>) {
+  // expected-error@+1 {{'start' is a table: read an entry of it, as in start[i]}}
+  maskspec.assume start <= rows
+}
+
+// -----
+
+maskspec.spec @indexed_scalar(%history: index) {
+  // expected-error@+1 {{'history' is not a table but a scalar: write history without an index}}
+  maskspec.assume history[i] <= rows
+}
+
+// -----
+
+maskspec.spec @guard_is_no_range(%history: index) {
+  // expected-error@+1 {{'i' has no meaning here: this expression is one number for the whole sequence}}
+  maskspec.region @all rows [i, rows) (%i, %j) {
+    %v = arith.constant true
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @guard_is_a_condition(%history: index) {
+  // expected-error@+1 {{expected an integer, got a condition: 0 <= history}}
+  maskspec.region @all rows [0 <= history, rows) (%i, %j) {
+    %v = arith.constant true
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @no_guard() {
+  // expected-error@+1 {{expected the row guard: rows [lo, hi)}}
+  maskspec.region @all (%i, %j) {
+    %v = arith.constant true
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @closed_guard() {
+  // expected-error@+1 {{expected ')': a range here is [lo, hi)}}
+  maskspec.region @all rows [0, rows] (%i, %j) {
+    %v = arith.constant true
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @not_boolean() {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // expected-error@+1 {{the visibility rule must be a condition (i1), got index}}
+    maskspec.visible %j
+  }
+}
+
+// -----
+
+maskspec.spec @exists_not_boolean() {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %e = maskspec.exists %d in [0, 2] {
+      // expected-error@+1 {{the body of 'exists' must be a condition (i1), got index}}
+      maskspec.yield %d
+    }
+    maskspec.visible %e
+  }
+}
+
+// -----
+
+maskspec.spec @exists_ends(%history: index) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // expected-error@+1 {{the ends of 'exists' are known at compile time: 'history' is not static}}
+    %e = maskspec.exists %d in [0, history] {
+      %v = arith.cmpi sle, %d, %j : index
+      maskspec.yield %v
+    }
+    maskspec.visible %e
+  }
+}
+
+// -----
+
+maskspec.spec @wrong_axis(%start: !maskspec.table<row>) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // expected-error@+1 {{table 'start' has one entry per row but is indexed by a column: start[j]; declare it per col, or free if rows and columns share it}}
+    %s = maskspec.lookup %start[%j]
+    %v = arith.cmpi sle, %s, %j : index
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @wrong_axis_in_fact(%evict: !maskspec.table<col>) {
+  // expected-error@+1 {{table 'evict' has one entry per column but is indexed by a row: evict[i]; declare it per row, or free if rows and columns share it}}
+  maskspec.assume i <= evict[i]
+}
+
+// -----
+
+maskspec.spec @two_indices() {
+  // expected-error@+1 {{a fact ranges over rows (i) or columns (j), not both}}
+  maskspec.assume i <= j
+}
+
+// -----
+
+maskspec.spec @other_index(%start: !maskspec.table<row>) {
+  // expected-error@+1 {{a fact for i may not read another index}}
+  maskspec.assume for i in [0, rows) : start[i] <= j
+}
+
+// -----
+
+maskspec.spec @entries_of_what(%history: index) {
+  // expected-error@+1 {{a fact for e is about entries of a free table: it must read one at e}}
+  maskspec.assume for e in [0, 8) : e <= history
+}
+
+// -----
+
+maskspec.spec @entries_of_rows(%start: !maskspec.table<row>) {
+  // expected-error@+1 {{'start' is read along rows or columns: write the fact with i or j}}
+  maskspec.assume for e in [0, 8) : 0 <= start[e]
+}
+
+// -----
+
+// The index would hide the metadatum, and a static of that name would be folded into it.
+maskspec.spec @index_is_metadata(%n: index = 3, %f: !maskspec.table<free>) {
+  // expected-error@+1 {{'n' cannot name an index: it is metadata of the spec}}
+  maskspec.assume for n in [0, 8) : 0 <= f[n]
+}
+
+// -----
+
+maskspec.spec @index_is_keyword(%f: !maskspec.table<free>) {
+  // expected-error@+1 {{'rows' cannot name an index: it is a keyword or no identifier}}
+  maskspec.assume for rows in [0, 8) : 0 <= f[rows]
+}
+
+// -----
+
+// What an `exists` binds has no meaning beside it.
+maskspec.spec @scope(%n: index) {
+  // expected-error@+1 {{unknown name 'd'}}
+  maskspec.assume (exists d in [0, 3] : d == n) and d <= n
+}
+
+// -----
+
+maskspec.spec @made_by_the_compiler(%start: !maskspec.table<row>) {
+  // expected-error@+1 {{'first' is what the compiler makes of a monotone table; a spec cannot say it}}
+  maskspec.region @all rows [first i in [0, rows) : 3 <= start[i], rows) (%i, %j) {
+    %v = arith.constant true
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @monotone_scalar(%history: index, %start: !maskspec.table<row>) {
+  // expected-error@+1 {{unknown name 'history'; known here: start}}
+  maskspec.nondecreasing history
+}
+
+// -----
+
+// expected-error@+1 {{'history' is declared twice}}
+maskspec.spec @twice(%history: index) {
+  maskspec.constants @history [1, 2]
+}
+
+// -----
+
+// The length of a free table has a name that facts use.
+// expected-error@+1 {{'f_length' is declared twice}}
+maskspec.spec @length(%f: !maskspec.table<free>, %f_length: index) {
+}
+
+// -----
+
+// expected-error@+1 {{'rows' cannot name metadata: it is a keyword or no identifier (letters, digits, _)}}
+maskspec.spec @keyword(%rows: index) {
+}
+
+// -----
+
+// expected-error@+1 {{metadata 'x' must be an index (a scalar) or a !maskspec.table, got i32}}
+maskspec.spec @type(%x: i32) {
+}
+
+// -----
+
+// expected-error@+1 {{table 't' cannot be static; use maskspec.constants}}
+maskspec.spec @static_table(%t: !maskspec.table<row> = 3) {
+}
+
+// -----
+
+maskspec.spec @constants(%n: index) {
+  // expected-error@+1 {{a constant table is computed at compile time: 'n' is not static}}
+  maskspec.constants @half for d in [0, n) : d
+}
+
+// -----
+
+maskspec.spec @clauses() {
+  maskspec.region @all rows [0, rows) {
+    // expected-error@+1 {{a clause is a conjunction of comparisons; 'or' belongs in the surface rule}}
+    maskspec.clause j <= i or j < 4
+  }
+}
+
+// -----
+
+maskspec.spec @mixed() {
+  // expected-error@+1 {{a Region without (%i, %j) holds clauses only, found 'arith.constant'}}
+  maskspec.region @all rows [0, rows) {
+    %v = arith.constant true
+  }
+}
+
+// -----
+
+maskspec.spec @stray() {
+  // expected-error@-1 {{a spec holds facts, constants and Regions; found 'arith.constant'}}
+  %v = arith.constant true
+}

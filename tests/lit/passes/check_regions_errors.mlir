@@ -1,0 +1,55 @@
+// RUN: cm-opt --split-input-file --verify-diagnostics --check-regions %s
+
+// Overlapping Regions, with numbers where they do.
+
+maskspec.spec @overlap(%history: index) {
+  maskspec.assume 0 <= history and history <= rows
+  // expected-note@+1 {{the other Region is here}}
+  maskspec.region @history rows [0, history) {
+    maskspec.clause j <= i
+  }
+  // expected-error@+1 {{Regions @history and @candidate overlap, for example where history=8, rows=8}}
+  maskspec.region @candidate rows [history - 1, rows) {
+    maskspec.clause j <= i
+  }
+}
+
+// -----
+
+maskspec.spec @missing_fact(%a: index, %b: index) {
+  // expected-note@+1 {{the other Region is here}}
+  maskspec.region @first rows [0, a) {
+    maskspec.clause j <= i
+  }
+  // expected-error@+1 {{Regions @first and @second overlap, for example where a=6, b=2, rows=6}}
+  maskspec.region @second rows [b, rows) {
+    maskspec.clause j <= i
+  }
+}
+
+// -----
+
+maskspec.spec @constants() {
+  // expected-note@+1 {{the other Region is here}}
+  maskspec.region @first rows [0, 3) {
+    maskspec.clause j <= i
+  }
+  // expected-error@+1 {{Regions @first and @second overlap, for example where rows=8}}
+  maskspec.region @second rows [2, 5) {
+    maskspec.clause j <= i
+  }
+}
+
+// -----
+
+maskspec.spec @unknown(%a: index, %b: index, %n: index) {
+  maskspec.assume a * a == b * b * 2 and n == a - b
+  // expected-note@+1 {{the other Region is here}}
+  maskspec.region @first rows [0, 100 * n - 1000000) {
+    maskspec.clause j <= i
+  }
+  // expected-error@+1 {{cannot prove that Regions @first and @second are disjoint; state the fact that keeps them apart}}
+  maskspec.region @second rows [90 * n, rows) {
+    maskspec.clause j <= i
+  }
+}
