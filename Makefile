@@ -2,9 +2,8 @@
 #
 #   PYTHON   the Python to make the environment with (python3, if it is new enough)
 #   VENV     where the environment is; it is made once, and brought up to date when pyproject.toml changes
-#   TORCH    the torch to install, 2.13.0 by default: the newest release that cmir is tested with on a CPU. Without a
-#            GPU, PyTorch's CPU index is asked too, so that no CUDA libraries are downloaded. If the Python has torch
-#            and triton already, the environment uses those and installs neither.
+#   TORCH    the torch to install, 2.13.0 by default: the newest release that cmir is tested with on a CPU. If the Python
+#            has torch and triton already (a CPU build of torch, say), the environment uses those and installs neither.
 #   JOBS     processes for lit and pytest
 #   BENCH    arguments of the benchmark
 
@@ -18,7 +17,6 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$p; break; }; done)
 VENV ?= .venv
 TORCH ?= torch==2.13.0
-TORCH_INDEX ?= $(if $(shell command -v nvidia-smi),,--extra-index-url https://download.pytorch.org/whl/cpu)
 JOBS ?= 2
 BENCH ?=
 
@@ -85,7 +83,7 @@ $(MADE):
 
 $(RUNTIME): pyproject.toml $(MADE)
 	@echo "== installing cmir[torch]"
-	@$(BIN)/python -c 'import torch, triton' 2>/dev/null || $(PIP) $(TORCH_INDEX) '$(TORCH)' 'triton>=3.6'
+	@$(BIN)/python -c 'import torch, triton' 2>/dev/null || $(PIP) '$(TORCH)' 'triton>=3.6'
 	@$(PIP) -e '.[torch]'
 	@touch $@
 
