@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from cmir.analysis.linear import linear, simplify
+from cmir.analysis.linear import difference, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
 from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, add, and_, const, le, lookup, show, var, walk
 from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp
@@ -161,8 +161,12 @@ def table_value(entries: Value, base: int = 0) -> TableValue:
 
 def covers(outer: tuple[Expr, Expr], lo: Expr, hi: Expr, length: Expr) -> bool:
     """Whether one range of indices contains another, of which only the part in `[0, length)` counts; by form alone."""
-    low, high = linear(lo) - linear(outer[0]), linear(outer[1]) - linear(hi)
-    start, end = linear(outer[0]), linear(outer[1]) - linear(length)
-    below = (low.is_constant and low.constant >= 0) or (start.is_constant and start.constant <= 0)
-    above = (high.is_constant and high.constant >= 0) or (end.is_constant and end.constant >= 0)
-    return below and above
+    # lo is at least every operand of a max and at least 0, hi at most every operand of a min and at most the length.
+    lows = (ZERO, *(lo.args if lo.op == "max" else (lo,)))
+    highs = (length, *(hi.args if hi.op == "min" else (hi,)))
+    return any(_at_most(outer[0], e) for e in lows) and any(_at_most(e, outer[1]) for e in highs)
+
+
+def _at_most(a: Expr, b: Expr) -> bool:
+    gap = difference(b, a)
+    return gap is not None and gap >= 0

@@ -104,19 +104,20 @@ class _Solver:
         if len(inside) == 1:
             atom, c = inside[0]
             rest = gap.without(atom)
-            # c * atom + rest >= 0: atom >= -(rest floordiv c) for c > 0, atom <= rest floordiv -c for c < 0.
-            edge = simplify(make("floordiv", from_linear(rest), const(abs(c))))
+            # c * atom + rest >= 0: atom >= edge, -rest divided by c and rounded up, for c > 0; atom <= edge otherwise.
+            dividend = rest if c < 0 else Linear((), c - 1) - rest
+            edge = simplify(make("floordiv", from_linear(dividend), const(abs(c))))
             if atom == var(self.index):
                 if c > 0:
-                    self.lowers.append(simplify(make("neg", edge)))
+                    self.lowers.append(edge)
                 else:
                     self.uppers.append(simplify(add(edge, const(1))))
                 return ""
             if atom.op == "floordiv":
                 u, k = linear(atom.args[0]), atom.args[1].value
                 edge_form = linear(edge)
-                if c > 0:  # atom >= -edge  <=>  u >= -edge * k
-                    return self._at_least_zero(u + edge_form.scaled(k), literal)
+                if c > 0:  # atom >= edge  <=>  u >= edge * k
+                    return self._at_least_zero(u - edge_form.scaled(k), literal)
                 # atom <= edge  <=>  u <= edge * k + k - 1
                 return self._at_least_zero(edge_form.scaled(k) + Linear((), k - 1) - u, literal)
         return self._by_monotone(gap, literal)

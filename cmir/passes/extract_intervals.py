@@ -47,6 +47,7 @@ class ExtractIntervals(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
             require_normal(spec)
+            require_no_table(op, spec, "rows")
             facts = facts_of(spec)
             table = TableOp(
                 f"{spec.sym_name.data}_rows",
@@ -70,6 +71,13 @@ class ExtractIntervals(ModulePass):
         out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, spans)
         out.location = region.location
         return out
+
+
+def require_no_table(module: ModuleOp, spec: SpecOp, axis: str) -> None:
+    """A spec has one table of rows and one of columns."""
+    for op in module.walk():
+        if isinstance(op, TableOp) and op.spec == spec.sym_name and op.axis.data == axis:
+            raise SpecError(f"@{spec.sym_name.data} has a table of {axis} already", spec, [("it is here", op)])
 
 
 def require_normal(spec: SpecOp) -> None:

@@ -37,7 +37,7 @@ from cmir.dialects.expr import COLS, ROWS, ZERO, and_, maximum, minimum
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp
 from cmir.dialects.maskspec import SpecOp
 from cmir.passes.canonicalize_intervals import canonicalize, simplify_under
-from cmir.passes.extract_intervals import require_normal
+from cmir.passes.extract_intervals import require_no_table, require_normal
 from cmir.passes.merge_slots import merge
 
 
@@ -50,6 +50,7 @@ class Transpose(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
             require_normal(spec)
+            require_no_table(op, spec, "cols")
             last = next((t for t in op.walk() if isinstance(t, TableOp) and t.spec == spec.sym_name), spec)
             facts = facts_of(spec)
             table = solve_columns(spec)
