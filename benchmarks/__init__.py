@@ -1,0 +1,1 @@
+"""Benchmarks of cmir on one GPU: see README.md beside this file."""

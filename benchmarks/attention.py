@@ -1,0 +1,323 @@
+"""Attention and preprocessing of cmir beside its peers, on one GPU.
+
+    python -m benchmarks.attention --mask causal,hstu --lengths 4096,32768 --peers flex-triton,cudnn --json out.json
+
+bf16, B=1, 32 query heads, 8 key/value heads, D=128 unless told otherwise. Each cell is one mask at one length. Before it is
+timed, the descriptor's facts and its area are checked, and out, dq, dk and dv are compared with float32, all of them. Then
+forward, backward, both, and preprocessing are timed in interleaved rounds in this process: CUDA events around back-to-back
+calls, medians, the L2 cache not flushed. Rates count visible pairs: 4 * pairs * heads * D operations forward, 2.5 times that
+backward. A cell or a peer that fails is reported, and the rest goes on. Exits with 1 if cmir failed or was wrong anywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import gc
+import json
+import math
+import os
+import platform
+import shlex
+import statistics
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks import exact, timing
+from benchmarks.contenders import PEERS, Contender, Tensors, Unavailable, ours
+from benchmarks.masks import MASKS, Case
+
+START = time.monotonic()
+
+OPERATIONS = {"forward": 1.0, "backward": 2.5, "forward+backward": 3.5}
+"""Of each phase, in units of the forward pass."""
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
+
+class Clock:
+    """Progress on stderr, with the time used and the time left."""
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self.longest = 0.0
+
+    @property
+    def left(self) -> float:
+        return self.budget - (time.monotonic() - START)
+
+    def say(self, *words: object) -> None:
+        print(f"[{time.monotonic() - START:4.0f} s, {self.left:4.0f} left]", *words, file=sys.stderr, flush=True)
+
+
+def make_tensors(case: Case, options: argparse.Namespace) -> Tensors:
+    generator = torch.Generator(options.device).manual_seed(case.tokens)
+    dtype = DTYPES[options.dtype]
+    q, k, v, dout = (
+        torch.randn(1, heads, case.tokens, options.dim, generator=generator, device=options.device).to(dtype)
+        for heads in (options.heads, options.kv_heads, options.kv_heads, options.heads)
+    )
+    return q, k, v, dout
+
+
+def poison(tensors: Tensors) -> None:
+    """Fills memory that the next allocations will get with NaN, so that what is not written shows."""
+    _ = [torch.full_like(x, math.nan) for _ in range(2) for x in tensors]
+
+
+def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
+    """One cell. Raises what cmir raises; what peers raise is reported."""
+    begin = time.monotonic()
+    mask = case.compile()
+    cell: dict[str, Any] = {
+        "mask": case.name, "length": case.length, "tokens": case.tokens, "area": case.area,
+        "visible": case.area / case.tokens**2, "slots": mask.slots, "statics": dict(case.statics),
+        "compile_s": time.monotonic() - begin, "errors": {}, "failed": {},
+    }  # fmt: skip
+    tensors = make_tensors(case, options)
+    with torch.no_grad():
+        want = exact.exact_attention(*tensors, case.mask_mod)
+    timing.synchronize(options.device)
+    clock.say(f"  compiled in {cell['compile_s']:.1f} s, exact attention known")
+
+    contender = ours(mask, case, tensors, options.device)
+    desc = contender.described().check()
+    areas = desc.area.tolist()
+    cell["descriptor_bytes"] = desc.nbytes
+    cell["right"] = areas == [case.area] and compare(contender, desc, want, tensors, cell, clock)
+    if areas != [case.area]:
+        clock.say(f"  cmir: WRONG area {areas}, expected {case.area}")
+    if not cell["right"]:
+        return cell
+    running: list[tuple[Contender, Any]] = [(contender, desc)]
+    for name in options.peers:
+        try:
+            peer = PEERS[name](case, tensors, options.device)
+            described = peer.described()
+            compare(peer, described, want, tensors, cell, clock)
+            running.append((peer, described))
+        except Unavailable as error:
+            cell["failed"][name] = str(error)
+            clock.say(f"  {name}: left out, {error}")
+        except Exception as error:
+            report_failure(name, error, cell, clock)
+    del want
+    timed = {(c.name, phase): f for c, described in running for phase, f in c.phases(described).items()}
+    samples = timing.interleaved({" ".join(key): f for key, f in timed.items()}, options.rounds, options.device)
+    medians = {name: statistics.median(times) for name, times in samples.items()}
+    operations = 4.0 * case.area * options.heads * options.dim
+    cell["ms"], cell["samples_ms"], cell["tflops"], cell["host_us"], cell["graph_ms"] = {}, samples, {}, {}, {}
+    for (name, phase), function in timed.items():
+        milliseconds = medians[f"{name} {phase}"]
+        cell["ms"].setdefault(name, {})[phase] = milliseconds
+        if phase in OPERATIONS:
+            cell["tflops"].setdefault(name, {})[phase] = OPERATIONS[phase] * operations / milliseconds / 1e9
+        cell["host_us"].setdefault(name, {})[phase] = timing.host_us(function, options.device)
+    for contender, _ in running:
+        if options.device == "cpu" or contender.preprocess is None:
+            continue
+        if contender.name == "cmir" or options.graph_peers:
+            try:
+                cell["graph_ms"][contender.name] = timing.graph_ms(contender.preprocess)
+            except Exception as error:
+                report_failure(f"{contender.name} as a CUDA graph", error, cell, clock)
+    cell["seconds"] = time.monotonic() - begin
+    return cell
+
+
+def compare(
+    contender: Contender,
+    described: Any,
+    want: tuple[torch.Tensor, ...],
+    tensors: Tensors,
+    cell: dict[str, Any],
+    clock: Clock,
+) -> bool:
+    """Runs once, compares with exact results and says so. Whether it is right."""
+    poison(tensors)
+    found = exact.errors(contender.results(described), want)
+    right = exact.within(found)
+    cell["errors"][contender.name] = {name: {"whole": w, "worst_block": b} for name, (w, b) in found.items()}
+    words = ", ".join(f"{name} {whole:.1e} ({block:.1e})" for name, (whole, block) in found.items())
+    clock.say(f"  {contender.name}: error, and worst of any {exact.BLOCK} rows: {words}{'' if right else '  WRONG'}")
+    return right
+
+
+def report_failure(what: str, error: Exception, cell: dict[str, Any], clock: Clock) -> None:
+    traceback.print_exception(error, limit=-4, file=sys.stderr)
+    message = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+    cell["failed"][what] = f"{type(error).__name__}: {message}"
+    clock.say(f"  {what}: FAILED")
+
+
+def run(options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
+    """All cells, in the order of the lengths. The report is written after each."""
+    report = about(options)
+    report["cells"] = []
+    for length in options.lengths:
+        for name in options.mask:
+            cell: dict[str, Any] = {"mask": name, "length": length, "failed": {}}
+            report["cells"].append(cell)
+            if clock.left < max(clock.longest, 15.0):
+                cell["skipped"] = "out of time"
+                clock.say(f"{name} {length}: skipped, the longest cell took {clock.longest:.0f} s")
+                continue
+            begin = time.monotonic()
+            try:
+                case = MASKS[name](length, options.device)
+                clock.say(f"{name} {length}: {case.tokens} tokens, {case.area / case.tokens**2:.1%} visible")
+                cell.update(measure(case, options, clock))
+            except Exception as error:
+                report_failure("cmir", error, cell, clock)
+            clock.longest = max(clock.longest, time.monotonic() - begin)
+            write(report, options)
+            gc.collect()
+            if options.device != "cpu":
+                torch.cuda.empty_cache()
+    write(report, options)
+    return report
+
+
+def about(options: argparse.Namespace) -> dict[str, Any]:
+    """What was run, where and with what."""
+    import numpy
+    import triton
+
+    import cmir
+
+    on_gpu = options.device != "cpu"
+    return {
+        "command": "python -m benchmarks.attention " + shlex.join(sys.argv[1:]),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or "cpu",
+        "versions": {
+            "cmir": cmir.__version__, "python": platform.python_version(), "torch": torch.__version__,
+            "triton": triton.__version__, "numpy": numpy.__version__, "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version() if on_gpu else None,
+        },
+        "settings": {
+            "dtype": options.dtype, "batch": 1, "heads": options.heads, "kv_heads": options.kv_heads, "dim": options.dim,
+            "rounds": options.rounds, "l2_flushed": False, "operations": "4 * visible pairs * heads * dim, backward 2.5x",
+        },
+    }  # fmt: skip
+
+
+def write(report: dict[str, Any], options: argparse.Namespace) -> None:
+    paths = [options.json] if options.json else []
+    if "OUT" in os.environ:
+        paths.append(Path(os.environ["OUT"]) / (options.json.name if options.json else "attention.json"))
+    for path in paths:
+        path.write_text(json.dumps(report, indent=1))
+
+
+def table(report: dict[str, Any], peers: list[str]) -> str:
+    """The report, to read: one table for each peer, then cmir's own costs, then what went wrong."""
+    settings, versions = report["settings"], report["versions"]
+    lines = [
+        f"{report['device']}, {report['date']}, torch {versions['torch']}, triton {versions['triton']}; {settings['dtype']}, "
+        f"B=1, {settings['heads']} heads, {settings['kv_heads']} key/value heads, D={settings['dim']}; L2 not flushed"
+    ]
+    done = [cell for cell in report["cells"] if "ms" in cell]
+    for peer in peers:
+        if any(peer in cell["ms"] for cell in done):
+            lines += ["", *_peer_table([cell for cell in done if peer in cell["ms"]], peer)]
+    lines += ["", *_cost_table(done)] if done else []
+    bad = [
+        f"{cell['mask']} {cell['length']}: {problem}"
+        for cell in report["cells"]
+        for problem in [
+            *(["cmir is WRONG"] if cell.get("right") is False else []),
+            *([cell["skipped"]] if "skipped" in cell else []),
+            *(f"{what}: {why}" for what, why in cell.get("failed", {}).items()),
+        ]
+    ]
+    return "\n".join([*lines, *(["", *bad] if bad else [])])
+
+
+def _peer_table(cells: list[dict[str, Any]], peer: str) -> list[str]:
+    phases = ("forward", "backward", "forward+backward")
+    head = f"{'TFLOP/s: cmir':22}{'visible':>8}"
+    head += "".join(f" | {phase:>16} {'peer':>5} {'ratio':>5}" for phase in phases)
+    lines = [
+        f"cmir beside {peer} (ratio above 1: cmir is faster)",
+        head + f" | {'preprocess ms':>13} {'peer':>7} {'ratio':>5}",
+    ]
+    for cell in cells:
+        line = f"{cell['mask']:14}{cell['tokens']:>8}{cell['visible']:>8.1%}"
+        for phase in phases:
+            a, b = (cell["tflops"][name][phase] for name in ("cmir", peer))
+            line += f" | {a:>16.0f} {b:>5.0f} {a / b:>5.2f}"
+        a, b = (cell["ms"][name].get("preprocess", math.nan) for name in ("cmir", peer))
+        lines.append(line + f" | {a:>13.3f} {b:>7.3f} {b / a:>5.1f}")
+    return lines
+
+
+def _cost_table(cells: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        f"{'cmir':22}{'slots':>8} | {'describe: ms':>12} {'GPU only':>8} {'host us':>8} | "
+        f"{'host us: forward':>16} {'+backward':>9} | {'descriptor KiB':>14} | {'worst error':>11} {'a block':>8}"
+    ]
+    for cell in cells:
+        ms, host, found = cell["ms"]["cmir"], cell["host_us"]["cmir"], cell["errors"]["cmir"].values()
+        slots = "/".join("-" if n is None else str(n) for n in cell["slots"].values())
+        lines.append(
+            f"{cell['mask']:14}{cell['tokens']:>8}{slots:>8} | {ms['preprocess']:>12.3f} "
+            f"{cell['graph_ms'].get('cmir', math.nan):>8.3f} {host['preprocess']:>8.0f} | "
+            f"{host['forward']:>16.0f} {host['forward+backward']:>9.0f} | {cell['descriptor_bytes'] / 1024:>14.0f} | "
+            f"{max(e['whole'] for e in found):>11.1e} {max(e['worst_block'] for e in found):>8.1e}"
+        )
+    return lines
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    def names(known: Any) -> Any:
+        def parse_names(text: str) -> list[str]:
+            for name in text.split(",") if text else []:
+                if name not in known:
+                    raise argparse.ArgumentTypeError(f"no {name!r}; there are {', '.join(known)}")
+            return text.split(",") if text else []
+
+        return parse_names
+
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.attention", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--mask", type=names(MASKS), default=list(MASKS), help=f"of {', '.join(MASKS)}; all by default")
+    parser.add_argument(
+        "--lengths", type=lambda text: [int(n) for n in text.split(",")], default=[4096, 32768, 8192, 1024]
+    )
+    parser.add_argument(
+        "--peers", type=names(PEERS), default=["flex-triton", "cudnn"], help=f"of {', '.join(PEERS)}, or '' for none"
+    )
+    parser.add_argument("--json", type=Path, help="where to write all figures; also in $OUT, if that is set")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--budget", type=float, default=480, help="seconds; cells that would not end in time are skipped"
+    )
+    parser.add_argument("--graph-peers", action="store_true", help="time the peers' preprocessing as a CUDA graph, too")
+    parser.add_argument("--dtype", choices=DTYPES, default="bf16")
+    parser.add_argument("--heads", type=int, default=32)
+    parser.add_argument("--kv-heads", type=int, default=8)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument(
+        "--device", default="cuda", help="'cpu' tries the script out in Triton's interpreter, at tiny sizes"
+    )
+    return parser.parse_args(arguments)
+
+
+def main() -> int:
+    options = parse()
+    clock = Clock(options.budget)
+    report = run(options, clock)
+    print(table(report, options.peers), flush=True)
+    broken = [c for c in report["cells"] if c.get("right") is False or "cmir" in c.get("failed", {})]
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

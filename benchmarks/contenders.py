@@ -1,0 +1,155 @@
+"""What is measured: cmir, and its peers where this machine has them.
+
+flex-triton   FlexAttention, its Triton kernels, torch.compile(dynamic=False)
+flex-fa4      FlexAttention on FlashAttention-4's kernels (needs flash_attn.cute)
+cudnn         scaled_dot_product_attention on cuDNN: causal only
+fa4           FlashAttention-4 itself: causal only (needs flash_attn.cute)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from benchmarks.masks import Case
+
+if TYPE_CHECKING:
+    from cmir import CompiledMask
+
+
+class Unavailable(Exception):
+    """This machine does not have the peer, or the peer does not have the mask."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way to compute the masked attention of given q, k, v and a gradient of the output."""
+
+    name: str
+    attend: Callable[[Any], torch.Tensor]
+    """From what `preprocess` returned (None without one) to the output."""
+    inputs: tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+    dout: torch.Tensor
+    preprocess: Callable[[], Any] | None = None
+    rows_first: bool = False
+    """Whether tensors are [B, L, H, D], not [B, H, L, D]."""
+
+    def described(self) -> Any:
+        return self.preprocess() if self.preprocess else None
+
+    def results(self, described: Any) -> tuple[torch.Tensor, ...]:
+        """(out, dq, dk, dv), each [B, H, L, D]."""
+        out = self.attend(described)
+        found = (out, *torch.autograd.grad(out, self.inputs, self.dout))
+        return tuple(x.transpose(1, 2) for x in found) if self.rows_first else found
+
+    def phases(self, described: Any) -> dict[str, Callable[[], Any]]:
+        """The functions to time. The forward pass keeps what its backward pass needs, as in training."""
+        out = self.attend(described)
+        phases: dict[str, Callable[[], Any]] = {
+            "forward": lambda: self.attend(described),
+            "backward": lambda: torch.autograd.grad(out, self.inputs, self.dout, retain_graph=True),
+            "forward+backward": lambda: torch.autograd.grad(self.attend(described), self.inputs, self.dout),
+        }
+        if self.preprocess:
+            phases["preprocess"] = self.preprocess
+        return phases
+
+
+Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+"""q, k, v and the gradient of the output, [B, H, L, D]."""
+
+
+def _leaves(tensors: Tensors) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    q, k, v = (x.detach().requires_grad_() for x in tensors[:3])
+    return q, k, v
+
+
+def ours(mask: CompiledMask, case: Case, tensors: Tensors, device: str) -> Contender:
+    import cmir
+
+    inputs = _leaves(tensors)
+    where = {} if case.metadata else {"device": device}
+
+    def preprocess() -> Any:
+        return mask.describe(rows=case.tokens, cols=case.tokens, **case.metadata, **where)
+
+    return Contender("cmir", lambda desc: cmir.attention(*inputs, desc), inputs, tensors[3], preprocess)
+
+
+def flex(name: str, case: Case, tensors: Tensors, device: str, options: dict[str, Any] | None) -> Contender:
+    import torch._functorch.config
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    torch._functorch.config.donated_buffer = False  # a backward pass runs many times for one forward pass
+    torch._dynamo.reset()
+    attention = torch.compile(flex_attention, dynamic=False)
+    inputs = _leaves(tensors)
+
+    def preprocess() -> Any:
+        return create_block_mask(case.mask_mod, None, None, case.tokens, case.tokens, device=device, _compile=True)
+
+    def attend(block_mask: Any) -> torch.Tensor:
+        out = attention(*inputs, block_mask=block_mask, enable_gqa=True, kernel_options=options)
+        assert isinstance(out, torch.Tensor)
+        return out
+
+    return Contender(name, attend, inputs, tensors[3], preprocess)
+
+
+def flex_triton(case: Case, tensors: Tensors, device: str) -> Contender:
+    return flex("flex-triton", case, tensors, device, None)
+
+
+def flex_fa4(case: Case, tensors: Tensors, device: str) -> Contender:
+    _flash_attention_4()
+    return flex("flex-fa4", case, tensors, device, {"BACKEND": "FLASH"})
+
+
+def cudnn(case: Case, tensors: Tensors, device: str) -> Contender:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    if case.name != "causal":
+        raise Unavailable("causal only")
+    if device == "cpu":
+        raise Unavailable("needs a GPU")
+    inputs = _leaves(tensors)
+
+    def attend(_: Any) -> torch.Tensor:
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=True, enable_gqa=True)
+
+    return Contender("cudnn", attend, inputs, tensors[3])
+
+
+def fa4(case: Case, tensors: Tensors, device: str) -> Contender:
+    if case.name != "causal":
+        raise Unavailable("causal only")
+    flash_attn_func = _flash_attention_4()
+    q, k, v, dout = (x.transpose(1, 2).contiguous() for x in tensors)
+    inputs = _leaves((q, k, v, dout))
+
+    def attend(_: Any) -> torch.Tensor:
+        out = flash_attn_func(*inputs, causal=True)
+        return out[0] if isinstance(out, tuple) else out
+
+    return Contender("fa4", attend, inputs, dout, rows_first=True)
+
+
+def _flash_attention_4() -> Any:
+    try:
+        from flash_attn.cute import flash_attn_func  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise Unavailable(f"flash_attn.cute is not installed ({error})") from None
+    return flash_attn_func
+
+
+PEERS: dict[str, Callable[[Case, Tensors, str], Contender]] = {
+    "flex-triton": flex_triton,
+    "flex-fa4": flex_fa4,
+    "cudnn": cudnn,
+    "fa4": fa4,
+}
