@@ -2,11 +2,12 @@
 
     python -m benchmarks.attention --mask causal,hstu --lengths 4096,32768 --peers flex-triton,cudnn --json out.json
 
-bf16, B=1, 32 query heads, 8 key/value heads, D=128 unless told otherwise. Each cell is one mask at one length. Before it is
-timed, the descriptor's facts and its area are checked, and out, dq, dk and dv are compared with float32, all of them. Then
-forward, backward, both, and preprocessing are timed in interleaved rounds in this process: CUDA events around back-to-back
-calls, medians, the L2 cache not flushed. Rates count visible pairs: 4 * pairs * heads * D operations forward, 2.5 times that
-backward. A cell or a peer that fails is reported, and the rest goes on. Exits with 1 if cmir failed or was wrong anywhere.
+bf16, B=1, 32 query heads, 8 key/value heads, D=128 unless told otherwise. Each cell is one mask at one length. Before
+it is timed, the descriptor's facts and its area are checked, and out, dq, dk and dv are compared with float32, all of
+them. Then forward, backward, both, and preprocessing are timed in interleaved rounds in this process: CUDA events
+around back-to-back calls, medians, the L2 cache not flushed. Rates count visible pairs: 4 * pairs * heads * D
+operations forward, 2.5 times that backward. A cell or a peer that fails is reported, and the rest goes on. Exits with 1
+if cmir failed or was wrong anywhere.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
     on_gpu = options.device != "cpu"
     return {
         "command": "python -m benchmarks.attention " + shlex.join(sys.argv[1:]),
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or "cpu",
         "versions": {
             "cmir": cmir.__version__, "python": platform.python_version(), "torch": torch.__version__,
@@ -201,8 +202,9 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
             "cudnn": torch.backends.cudnn.version() if on_gpu else None,
         },
         "settings": {
-            "dtype": options.dtype, "batch": 1, "heads": options.heads, "kv_heads": options.kv_heads, "dim": options.dim,
-            "rounds": options.rounds, "l2_flushed": False, "operations": "4 * visible pairs * heads * dim, backward 2.5x",
+            "dtype": options.dtype, "batch": 1, "heads": options.heads, "kv_heads": options.kv_heads,
+            "dim": options.dim, "rounds": options.rounds, "l2_flushed": False,
+            "operations": "4 * visible pairs * heads * dim, backward 2.5x",
         },
     }  # fmt: skip
 
@@ -219,8 +221,8 @@ def table(report: dict[str, Any], peers: list[str]) -> str:
     """The report, to read: one table for each peer, then cmir's own costs, then what went wrong."""
     settings, versions = report["settings"], report["versions"]
     lines = [
-        f"{report['device']}, {report['date']}, torch {versions['torch']}, triton {versions['triton']}; {settings['dtype']}, "
-        f"B=1, {settings['heads']} heads, {settings['kv_heads']} key/value heads, D={settings['dim']}; L2 not flushed"
+        f"{report['device']}, {report['date']}, torch {versions['torch']}, triton {versions['triton']}; "
+        f"{settings['dtype']}, B=1, {settings['heads']} heads, {settings['kv_heads']} key/value heads, D={settings['dim']}; L2 not flushed"
     ]
     done = [cell for cell in report["cells"] if "ms" in cell]
     for peer in peers:

@@ -72,15 +72,14 @@ def ours(mask: CompiledMask, case: Case, tensors: Tensors, device: str) -> Conte
     import cmir
 
     inputs = _leaves(tensors)
-    where = {} if case.metadata else {"device": device}
 
     def preprocess() -> Any:
-        return mask.describe(rows=case.tokens, cols=case.tokens, **case.metadata, **where)
+        return mask.describe(rows=case.tokens, cols=case.tokens, device=device, **case.metadata)
 
     return Contender("cmir", lambda desc: cmir.attention(*inputs, desc), inputs, tensors[3], preprocess)
 
 
-def flex(name: str, case: Case, tensors: Tensors, device: str, options: dict[str, Any] | None) -> Contender:
+def flex(name: str, case: Case, tensors: Tensors, device: str, options: Any = None) -> Contender:
     import torch._functorch.config
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -101,7 +100,7 @@ def flex(name: str, case: Case, tensors: Tensors, device: str, options: dict[str
 
 
 def flex_triton(case: Case, tensors: Tensors, device: str) -> Contender:
-    return flex("flex-triton", case, tensors, device, None)
+    return flex("flex-triton", case, tensors, device)
 
 
 def flex_fa4(case: Case, tensors: Tensors, device: str) -> Contender:

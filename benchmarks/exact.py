@@ -1,5 +1,4 @@
-"""Attention in float32, whole, in blocks of rows, at any length that a GPU can hold q, k and v of; and how far results are
-from it."""
+"""Attention in float32, whole, in blocks of rows so that any length fits a GPU; and how far results are from it."""
 
 from __future__ import annotations
 

@@ -182,21 +182,6 @@ def describe(mask: Mask, module: Any) -> Descriptor:
 # Kernels -------------------------------------------------------------------------------------------------------------
 
 
-def early_products(text: str) -> str:
-    """Backward with both score products issued before the exponentials."""
-    late = '        dweight = tl.dot(v, gradient.T, input_precision="ieee")\n'
-    load_line = (
-        "        gradient = load_block(dout + head * stride_gh + above * stride_gm, g_offsets, moving, rows, EVEN)\n"
-    )
-    first = '        score = tl.dot(k, query.T, input_precision="ieee")\n'
-    for line in (late, load_line, first):
-        assert text.count(line) == 1, line
-    return text.replace(late, "").replace(load_line, "").replace(first, load_line + first + late)
-
-
-VARIANTS: dict[str, Callable[[str], str]] = {"": lambda text: text, "early": early_products}
-
-
 def kernels(row_slots: int, col_slots: int, variant: str = "") -> Any:
     hooks: dict[str, str] = {}
     for kernel in FIXED_AXIS:
@@ -293,7 +278,6 @@ def candidates_of(live: bool) -> list[Candidate]:
     found = [Candidate("together", Block(64, 128, 8, stages)) for stages in (3, 2)]
     found += [Candidate("forward", Block(*block)) for block in forward]
     found += [Candidate("dkv", Block(*block)) for block in dkv]
-    found += [Candidate("dkv", Block(64, 128, 8, stages), "early") for stages in (3, 2)]
     found += [Candidate("dq", Block(*block)) for block in dq]
     found += [
         Candidate("together", Block(32, 128, 8, 3)),
@@ -506,13 +490,6 @@ def sweep(mask: Mask, ready: list[Candidate], rounds: int) -> dict[str, Any]:
     # `run` of a backward part without the delta kernel would read uninitialised statistics: times are the same.
     delta = replace(desc, module=Selected(modules[""], "delta"))
     functions["delta"] = lambda: runtime.launch_backward(q, k, v, out, lse, dout, None, delta, 1.0, default)
-    for name, bytes_ in (("heads all", 1 << 50), ("heads one", 1)):
-        functions[f"forward default, {name}"] = _with_l2(
-            bytes_, lambda: runtime.launch_forward(q, k, v, desc, 1.0, default)
-        )
-        functions[f"backward default, {name}"] = _with_l2(
-            bytes_, lambda: runtime.launch_backward(q, k, v, out, lse, dout, None, desc, 1.0, default)
-        )
     functions["forward default"] = lambda: runtime.launch_forward(q, k, v, desc, 1.0, default)
     functions["backward default"] = lambda: runtime.launch_backward(q, k, v, out, lse, dout, None, desc, 1.0, default)
     try:
@@ -531,17 +508,6 @@ def sweep(mask: Mask, ready: list[Candidate], rounds: int) -> dict[str, Any]:
         for ms, name in named:
             say(f"    {mask.name} {mask.length} {name:42s} {ms:9.3f} ms {rates[name]:6.0f} TFLOP/s")
     return {"mask": mask.name, "length": mask.length, "area": mask.area, "ms": times, "tflops": rates}
-
-
-def _with_l2(bytes_: int, function: Callable[[], Any]) -> Callable[[], Any]:
-    def call() -> Any:
-        kept, runtime.L2_BYTES = runtime.L2_BYTES, bytes_
-        try:
-            return function()
-        finally:
-            runtime.L2_BYTES = kept
-
-    return call
 
 
 def table(results: list[dict[str, Any]]) -> str:

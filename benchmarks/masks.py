@@ -1,10 +1,10 @@
-"""The four headline masks of the benchmarks, at a length: metadata for cmir, a `mask_mod` for FlexAttention, the exact area.
+"""The four headline masks, at a length: metadata for cmir, a `mask_mod` for FlexAttention, the exact area.
 
 - causal.
 - hstu: a history of 3/4 of the length, then candidates of 16 tokens.
 - shared_prompt: one pack, a prompt of 1/4 of the length and 6 answers.
-- clear: 512 text tokens and a nearly square image, circle of radius 16, strict (dy * dy + dx * dx < 16 * 16). The grid is
-  the largest nearly square one that fits, so tokens are a few fewer than the length asked for, and tiles are ragged.
+- clear: 512 text tokens and a nearly square image, circle of radius 16, strict (dy * dy + dx * dx < 16 * 16). The grid
+  is the largest nearly square one that fits: tokens are a few fewer than the length asked for, and tiles are ragged.
 
 The `mask_mod` is the cheapest way to say the mask that we know: scalars are Python constants, and a table is used only
 where a formula will not do. It says the same pairs as the .mlir of the zoo, but shares no code with cmir: it is also
@@ -117,8 +117,8 @@ def _triangle(n: int) -> int:
 
 
 def _segments(length: int, first: list[int], size: int, device: str) -> tuple[torch.Tensor, list[int]]:
-    """int32 [length], the first token of each token's segment, and the segments' lengths: `first`, then `size` each, the
-    last one cut at the end."""
+    """int32 [length], the first token of each token's segment, and the segments' lengths: `first`, then `size` each,
+    the last one cut at the end."""
     lengths = list(first)
     while sum(lengths) < length:
         lengths.append(min(size, length - sum(lengths)))

@@ -1,4 +1,4 @@
-"""Times of GPU work: CUDA events around back-to-back calls, in interleaved rounds. Wall clock on a CPU, to try scripts out."""
+"""Times of GPU work: CUDA events around back-to-back calls, in interleaved rounds. On a CPU, to try out: wall clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def synchronize(device: str) -> None:
 
 
 def elapsed_ms(function: Function, calls: int, device: str) -> float:
-    """Milliseconds per call of `calls` calls without a pause: the GPU's time, or the host's where launching takes longer."""
+    """Milliseconds per call of `calls` calls without a pause: of the GPU, or of the host where launching is slower."""
     if device == "cpu":
         begin = time.perf_counter()
         for _ in range(calls):
@@ -38,8 +38,8 @@ def elapsed_ms(function: Function, calls: int, device: str) -> float:
 
 
 def interleaved(functions: Mapping[str, Function], rounds: int, device: str) -> dict[str, list[float]]:
-    """Milliseconds per call of each function, one figure a round. Every round times every function, so that clocks and heat
-    are the same for all. The L2 cache is not flushed."""
+    """Milliseconds per call of each function, one figure a round. Every round times every function, so that clocks and
+    heat are the same for all. The L2 cache is not flushed."""
     calls: dict[str, int] = {}
     for name, function in functions.items():
         function()  # compiles, allocates

@@ -36,7 +36,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from cmir.dialects.interval import AXES
-from cmir.dialects.maskspec import INDEX, TableType
+from cmir.dialects.maskspec import IDENTIFIER, INDEX, TableType
 
 DOMAINS = ("scalar", "row", "col", "entry")
 
@@ -324,6 +324,9 @@ class PreprocessOp(IRDLOperation):
     def verify_(self) -> None:
         if len(self.names) != len(self.body.block.args):
             raise VerifyException("the preprocess kernel needs one name for each metadatum")
+        # The names become parts of names in generated source.
+        if stray_name := next((n.data for n in self.names if not IDENTIFIER.match(n.data)), None):
+            raise VerifyException(f"'{stray_name}' cannot name metadata: it is no identifier (letters, digits, _)")
         if stray := next((op for op in self.body.block.ops if not isinstance(op, SlotsOp | FactOp)), None):
             raise VerifyException(f"a preprocess kernel holds slots and facts, found '{stray.name}'")
         numbers = [f.number.data for f in self.facts]

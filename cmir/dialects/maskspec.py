@@ -27,6 +27,7 @@ the conjunction of its literals.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -153,7 +154,9 @@ def print_body(printer: Printer, body: Region) -> None:
 
 def parse_value(parser: Parser) -> SSAValue:
     """An operand of whatever type: the verifier has the better message when it is the wrong one."""
-    return parser.parse_operand()  # pyright: ignore[reportDeprecated]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return parser.parse_operand()  # pyright: ignore[reportDeprecated]
 
 
 def check_names(op: Operation, e: Expr, *bound: str, index: bool = True) -> None:
@@ -507,6 +510,8 @@ class RegionOp(IRDLOperation):
         print_body(printer, self.body)
 
     def verify_(self) -> None:
+        if not IDENTIFIER.match(self.sym_name.data):
+            raise VerifyException(f"an identifier (letters, digits, _) names a Region, not '{self.sym_name.data}'")
         for end in (self.lo.data, self.hi.data):
             check_names(self, end, index=False)
         ops = list(self.body.block.ops)

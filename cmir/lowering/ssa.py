@@ -6,6 +6,7 @@ checked identifiers with a prefix, so that no name of a spec can be a Python nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from xdsl.dialects import arith
@@ -29,6 +30,7 @@ TEXT: Mapping[type[Operation], str] = {
 }
 COMPARISON = {0: "==", 1: "!=", 2: "<", 3: "<=", 4: ">", 5: ">="}
 INDENT = "    "
+WIDTH = 120
 
 
 class Statements:
@@ -123,7 +125,7 @@ class Statements:
         assert terminator is not None
         holds = self.name(terminator.operands[0])
         self._line(f"{result}_open = {low} < {high}", depth + 1)
-        self._line(f"{result}_found = {result}_open & ({holds})", depth + 1)
+        self._line(f"{result}_found = {result}_open & {holds}", depth + 1)
         self._line(f"{low} = tl.where({result}_open & ({result}_found == 0), {middle} + 1, {low})", depth + 1)
         self._line(f"{high} = tl.where({result}_found, {middle}, {high})", depth + 1)
         self._line(f"{steps} = {steps} // 2", depth + 1)
@@ -137,8 +139,15 @@ class Statements:
         return name
 
     def _line(self, text: str, depth: int, op: Operation | None = None) -> None:
-        note = f"  # {op.location.desc.data}" if op is not None and isinstance(op.location, NameLoc) else ""
-        self.lines.append(INDENT * depth + text + note)
+        # The op says what it belongs to; nothing but printable characters of it reaches the source.
+        words = op.location.desc.data if op is not None and isinstance(op.location, NameLoc) else ""
+        note = re.sub(r"[^ -~]", "?", words)
+        line = INDENT * depth + text
+        if note and len(line) + len(note) + 4 > WIDTH:
+            self.lines.append(f"{INDENT * depth}# {note}")
+        elif note:
+            line += f"  # {note}"
+        self.lines.append(line)
 
 
 def _argument(value: SSAValue) -> BlockArgument:

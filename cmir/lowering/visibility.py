@@ -105,9 +105,10 @@ def _hoisted_slots(notes: Sequence[str]) -> list[str]:
         return _NOTHING
     body = ["inside = fixed < n_table"]
     for slot, note in enumerate(notes):
-        body.append(f"lo{slot} = {_load(0, str(slot), 'fixed', 'inside')}  # {note}")
-        body.append(f"hi{slot} = {_load(1, str(slot), 'fixed', 'inside')}")
-    values = [f"lo{slot}, (hi{slot} - lo{slot}).to(tl.uint32, bitcast=True)" for slot in range(len(notes))]
+        body.append(f"# {note}")
+        body.append(f"lo{slot} = {_load(0, str(slot), 'fixed', 'inside')}")
+        body.append(f"width{slot} = ({_load(1, str(slot), 'fixed', 'inside')} - lo{slot}).to(tl.uint32, bitcast=True)")
+    values = [f"lo{slot}, width{slot}" for slot in range(len(notes))]
     return [*body, f"return {', '.join(values)}"]
 
 
@@ -116,7 +117,7 @@ def _hoisted_test(notes: Sequence[str]) -> list[str]:
     body = [f"position = {position}", f"seen = {_EMPTY}"]
     for slot, note in enumerate(notes):
         test = _inside("position", f"slots[{2 * slot}]{spread}", f"slots[{2 * slot + 1}]{spread}")
-        body.append(f"seen |= {test}  # {note}")
+        body += [f"# {note}", f"seen |= {test}"]
     return [*body, "return seen"]
 
 
@@ -124,7 +125,8 @@ def _moving_test(notes: Sequence[str]) -> list[str]:
     position, spread = _ORIENTATION[False]
     body = [f"position = {position}", "inside = moving < n_table", f"seen = {_EMPTY}"]
     for slot, note in enumerate(notes):
-        body.append(f"lo = {_load(0, str(slot), 'moving', 'inside')}  # {note}")
+        body.append(f"# {note}")
+        body.append(f"lo = {_load(0, str(slot), 'moving', 'inside')}")
         body.append(f"width = ({_load(1, str(slot), 'moving', 'inside')} - lo).to(tl.uint32, bitcast=True)")
         body.append(f"seen |= {_inside('position', f'lo{spread}', f'width{spread}')}")
     return [*body, "return seen"]
@@ -136,11 +138,10 @@ def _live_test(fixed: bool, notes: Sequence[str]) -> list[str]:
     return [
         *(f"# {note}" for note in notes),
         f"position = {position}",
-        f"inside = {index} < n_table",
         f"seen = {_EMPTY}",
         f"for offset in tl.static_range({LIVE_SLOTS}):",
         "    slot = begin + offset",
-        "    real = inside & (slot < end)",
+        f"    real = {index} < tl.where(slot < end, n_table, 0)",
         f"    lo = {_load(0, 'slot', index, 'real')}",
         f"    width = ({_load(1, 'slot', index, 'real')} - lo).to(tl.uint32, bitcast=True)",
         f"    seen |= {_inside('position', f'lo{spread}', f'width{spread}')}",

@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from cmir.errors import ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
-from cmir.runtime.configs import HEAD_DIMS, L2_BYTES, Config, attention_config
+from cmir.runtime.configs import HEAD_DIMS, Config, attention_config
 from cmir.runtime.launch import on_device
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def launch_forward(
         *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
         *schedule,
         rows, k.shape[2], batch * heads, heads, group, *desc.mask_strides,
-        _heads_at_once(k, v, group, batch * heads), scale * _LOG2_E,
+        scale * _LOG2_E,
         D=dim, DV=value_dim, TILE_M=tile_m, TILE_N=tile_n, BLOCK_M=block.m, BLOCK_N=block.n,
         EVEN_M=rows % tile_m == 0, EVEN_N=k.shape[2] % tile_n == 0,
         LIVE_SLOTS=live_slots,
@@ -218,7 +218,6 @@ def launch_backward(
         *dq.stride()[:3], *dk.stride()[:3], *dv.stride()[:3],
         *row_schedule, *col_schedule,
         rows, cols, batch, heads, group, *desc.mask_strides,
-        _heads_at_once(q, dout, 1, batch * kv_heads, group), _heads_at_once(k, v, group, batch * heads),
         scale * _LOG2_E,
     )  # fmt: skip
     if config.together:
@@ -269,13 +268,6 @@ def _schedule(desc: Descriptor, kernel: Kernel) -> tuple[tuple[torch.Tensor | in
     else:
         lists = (desc.row_count, desc.row_index, desc.row_live, desc.row_order)
     return (table, *lists, stride, positions), LIVE_SLOTS if needs_live_test(slots or 0) else 0
-
-
-def _heads_at_once(a: torch.Tensor, b: torch.Tensor, share: int, most: int, group: int = 1) -> int:
-    """Heads whose moving operands stay in the L2 cache together; `share` of them read the same, `group` times as much
-    each."""
-    each = a.shape[2] * (a.shape[3] + b.shape[3]) * a.element_size() * group
-    return min(most, share * max(1, L2_BYTES // each))
 
 
 def _usable(tensor: torch.Tensor) -> torch.Tensor:

@@ -114,7 +114,7 @@ def backward_dq(
     stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     stride_gb, stride_gh, stride_gm, stride_dqb, stride_dqh, stride_dqm,
     table, count, index, live, order, table_stride, n_table,
-    rows, cols, batch_heads, heads, group, mask_batch, mask_head, heads_at_once, scale,
+    rows, cols, batch_heads, heads, group, mask_batch, mask_head, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr,
     LIVE_SLOTS: tl.constexpr,
@@ -123,7 +123,7 @@ def backward_dq(
     BLOCKS: tl.constexpr = TILE_M // BLOCK_M
     tile_rows = tl.cdiv(rows, TILE_M)
     tile_cols = tl.cdiv(cols, TILE_N)
-    place, head = program_place(program, tile_rows * BLOCKS, batch_heads, heads_at_once)
+    place, head = program_place(program, batch_heads)
     batch = (head // heads).to(tl.int64)
     head = (head % heads).to(tl.int64)
     mask = batch * mask_batch + head * mask_head
@@ -222,7 +222,7 @@ def backward_dkv(
     stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     stride_gb, stride_gh, stride_gm, stride_dkb, stride_dkh, stride_dkn, stride_dvb, stride_dvh, stride_dvn,
     table, count, index, live, order, table_stride, n_table,
-    rows, cols, batch_heads, heads, group, mask_batch, mask_head, heads_at_once, scale,
+    rows, cols, batch_heads, heads, group, mask_batch, mask_head, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr,
     LIVE_SLOTS: tl.constexpr,
@@ -231,7 +231,7 @@ def backward_dkv(
     BLOCKS: tl.constexpr = TILE_N // BLOCK_N
     tile_rows = tl.cdiv(rows, TILE_M)
     tile_cols = tl.cdiv(cols, TILE_N)
-    place, head = program_place(program, tile_cols * BLOCKS, batch_heads, heads_at_once)
+    place, head = program_place(program, batch_heads)
     batch = (head // heads).to(tl.int64)
     head = (head % heads).to(tl.int64)
     first_mask = batch * mask_batch + head * group * mask_head
@@ -297,7 +297,7 @@ def backward_dkv(
 @triton.jit(
     do_not_specialize=[
         "row_table_stride", "row_n_table", "col_table_stride", "col_n_table", "rows", "cols",
-        "batch", "heads", "group", "mask_batch", "mask_head", "kv_heads_at_once", "heads_at_once",
+        "batch", "heads", "group", "mask_batch", "mask_head",
     ]
 )  # fmt: skip
 def backward(
@@ -308,7 +308,7 @@ def backward(
     stride_dkb, stride_dkh, stride_dkn, stride_dvb, stride_dvh, stride_dvn,
     row_table, row_count, row_index, row_live, row_order, row_table_stride, row_n_table,
     col_table, col_count, col_index, col_live, col_order, col_table_stride, col_n_table,
-    rows, cols, batch, heads, group, mask_batch, mask_head, kv_heads_at_once, heads_at_once, scale,
+    rows, cols, batch, heads, group, mask_batch, mask_head, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
     DKV: tl.constexpr, DKV_BLOCK_M: tl.constexpr, DKV_BLOCK_N: tl.constexpr,
     DQ: tl.constexpr, DQ_BLOCK_M: tl.constexpr, DQ_BLOCK_N: tl.constexpr,
@@ -331,7 +331,7 @@ def backward(
             stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
             stride_gb, stride_gh, stride_gm, stride_dkb, stride_dkh, stride_dkn, stride_dvb, stride_dvh, stride_dvn,
             col_table, col_count, col_index, col_live, col_order, col_table_stride, col_n_table,
-            rows, cols, batch * kv_heads, kv_heads, group, mask_batch, mask_head, kv_heads_at_once, scale,
+            rows, cols, batch * kv_heads, kv_heads, group, mask_batch, mask_head, scale,
             D, DV, TILE_M, TILE_N, DKV_BLOCK_M, DKV_BLOCK_N, EVEN_M, EVEN_N, COL_LIVE_SLOTS,
         )  # fmt: skip
     else:
@@ -340,6 +340,6 @@ def backward(
             stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
             stride_gb, stride_gh, stride_gm, stride_dqb, stride_dqh, stride_dqm,
             row_table, row_count, row_index, row_live, row_order, row_table_stride, row_n_table,
-            rows, cols, batch * heads, heads, group, mask_batch, mask_head, heads_at_once, scale,
+            rows, cols, batch * heads, heads, group, mask_batch, mask_head, scale,
             D, DV, TILE_M, TILE_N, DQ_BLOCK_M, DQ_BLOCK_N, EVEN_M, EVEN_N, ROW_LIVE_SLOTS,
         )  # fmt: skip

@@ -69,7 +69,7 @@ def forward_walk(
 @triton.jit(
     do_not_specialize=[
         "table_stride", "n_table", "rows", "cols",
-        "batch_heads", "heads", "group", "mask_batch", "mask_head", "heads_at_once",
+        "batch_heads", "heads", "group", "mask_batch", "mask_head",
     ]
 )  # fmt: skip
 def forward(
@@ -77,7 +77,7 @@ def forward(
     stride_qb, stride_qh, stride_qm: tl.constexpr, stride_kb, stride_kh, stride_kn: tl.constexpr,
     stride_vb, stride_vh, stride_vn: tl.constexpr, stride_ob, stride_oh, stride_om,
     table, count, index, live, order, table_stride, n_table,
-    rows, cols, batch_heads, heads, group, mask_batch, mask_head, heads_at_once, scale,
+    rows, cols, batch_heads, heads, group, mask_batch, mask_head, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr,
     LIVE_SLOTS: tl.constexpr,
@@ -88,7 +88,7 @@ def forward(
     BLOCKS: tl.constexpr = TILE_M // BLOCK_M
     tile_rows = tl.cdiv(rows, TILE_M)
     tile_cols = tl.cdiv(cols, TILE_N)
-    place, head = program_place(tl.program_id(0), tile_rows * BLOCKS, batch_heads, heads_at_once)
+    place, head = program_place(tl.program_id(0), batch_heads)
     batch = (head // heads).to(tl.int64)
     head = (head % heads).to(tl.int64)
     mask = batch * mask_batch + head * mask_head

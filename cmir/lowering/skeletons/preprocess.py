@@ -317,7 +317,14 @@ def order_last(tile, tiles, arrived, count, bins, order, mask_number, others):
             order_tiles(count, bins, order + mask_number * tiles, tiles, others)
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "entries", "META"])
+@triton.jit(
+    do_not_specialize=[
+        "rows",
+        "cols",
+        "entries",
+        "META",
+    ]
+)
 def preprocess(
     row_table,
     row_state,
@@ -373,10 +380,25 @@ def preprocess(
         i = p * TILE_M + tl.arange(0, TILE_M)
         row_mask = i < rows
         i = tl.minimum(i, rows - 1)
-        broken = tl.minimum(broken, first_break(tl.zeros_like(i) + row_facts(i, z, rows, cols, META), i, row_mask))
+        fact = tl.zeros_like(i) + row_facts(
+            i,
+            z,
+            rows,
+            cols,
+            META,
+        )
+        broken = tl.minimum(broken, first_break(fact, i, row_mask))
         if ROW_SLOTS > 0:
             row_table += mask_number * (2 * ROW_SLOTS) * rows
-            store_row_slots(row_table, i, row_mask, z, rows, cols, META)
+            store_row_slots(
+                row_table,
+                i,
+                row_mask,
+                z,
+                rows,
+                cols,
+                META,
+            )
             tl.debug_barrier()  # the threads that read the slots back are not those that stored them
             row_line = mask_number * row_tiles + p
             pairs += list_tiles(
@@ -400,10 +422,25 @@ def preprocess(
         j = tile * TILE_N + tl.arange(0, TILE_N)
         col_mask = j < cols
         j = tl.minimum(j, cols - 1)
-        broken = tl.minimum(broken, first_break(tl.zeros_like(j) + col_facts(j, z, rows, cols, META), j, col_mask))
+        fact = tl.zeros_like(j) + col_facts(
+            j,
+            z,
+            rows,
+            cols,
+            META,
+        )
+        broken = tl.minimum(broken, first_break(fact, j, col_mask))
         if COL_SLOTS > 0:
             col_table += mask_number * (2 * COL_SLOTS) * cols
-            store_col_slots(col_table, j, col_mask, z, rows, cols, META)
+            store_col_slots(
+                col_table,
+                j,
+                col_mask,
+                z,
+                rows,
+                cols,
+                META,
+            )
             tl.debug_barrier()
             col_line = mask_number * col_tiles + tile
             col_pairs = list_tiles(
@@ -429,10 +466,22 @@ def preprocess(
         e = base + tl.arange(0, BLOCK)
         entry_mask = e < entries
         e = tl.minimum(e, entries - 1)
-        broken = tl.minimum(broken, first_break(tl.zeros_like(e) + entry_facts(e, z, rows, cols, META), e, entry_mask))
+        fact = tl.zeros_like(e) + entry_facts(
+            e,
+            z,
+            rows,
+            cols,
+            META,
+        )
+        broken = tl.minimum(broken, first_break(fact, e, entry_mask))
     if p == 0:
-        fact = tl.full([], 0, tl.int64) + scalar_facts(z, rows, cols, META)
-        broken = tl.minimum(broken, tl.where(fact > 0, (fact << 32) | 0xFFFFFFFF, NO_BREAK))
+        number = tl.full([], 0, tl.int64) + scalar_facts(
+            z,
+            rows,
+            cols,
+            META,
+        )
+        broken = tl.minimum(broken, tl.where(number > 0, (number << 32) | 0xFFFFFFFF, NO_BREAK))
     tl.store(part_area + p, pairs)
     tl.store(part_status + p, broken)
 

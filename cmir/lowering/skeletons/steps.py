@@ -61,14 +61,9 @@ def advance(index, live, entry, last, part, parts, begin, end, LIVE_SLOTS: tl.co
 
 
 @triton.jit
-def program_place(program, tiles, heads, heads_at_once):
-    """Order of programs: (place in the tile order, head). Heads go in groups whose keys and values fit in the L2 cache;
-    inside a group all heads' heaviest tiles come first."""
-    group_size = tiles * heads_at_once
-    group = program // group_size
-    left = program - group * group_size
-    width = tl.minimum(heads_at_once, heads - group * heads_at_once)
-    return left // width, group * heads_at_once + left % width
+def program_place(program, heads):
+    """Order of programs: (place in the tile order, head). The heaviest tiles of all heads come first."""
+    return program // heads, program % heads
 
 
 @triton.jit

@@ -21,19 +21,23 @@ def test_hoisted_slots():
 @triton.jit
 def prepare_forward(table, fixed, n_table):
     inside = fixed < n_table
-    lo0 = tl.load(table + (2 * 0 + 0) * n_table + fixed, mask=inside, other=0)  # slot 0: history; candidate
-    hi0 = tl.load(table + (2 * 0 + 1) * n_table + fixed, mask=inside, other=0)
-    lo1 = tl.load(table + (2 * 1 + 0) * n_table + fixed, mask=inside, other=0)  # slot 1
-    hi1 = tl.load(table + (2 * 1 + 1) * n_table + fixed, mask=inside, other=0)
-    return lo0, (hi0 - lo0).to(tl.uint32, bitcast=True), lo1, (hi1 - lo1).to(tl.uint32, bitcast=True)
+    # slot 0: history; candidate
+    lo0 = tl.load(table + (2 * 0 + 0) * n_table + fixed, mask=inside, other=0)
+    width0 = (tl.load(table + (2 * 0 + 1) * n_table + fixed, mask=inside, other=0) - lo0).to(tl.uint32, bitcast=True)
+    # slot 1
+    lo1 = tl.load(table + (2 * 1 + 0) * n_table + fixed, mask=inside, other=0)
+    width1 = (tl.load(table + (2 * 1 + 1) * n_table + fixed, mask=inside, other=0) - lo1).to(tl.uint32, bitcast=True)
+    return lo0, width0, lo1, width1
 """,
         "visible_forward": """\
 @triton.jit
 def visible_forward(slots, table, fixed, moving, n_table, begin, end):
     position = moving[None, :]
     seen = tl.zeros([fixed.shape[0], moving.shape[0]], tl.int1)
-    seen |= (position - slots[0][:, None]).to(tl.uint32, bitcast=True) < slots[1][:, None]  # slot 0: history; candidate
-    seen |= (position - slots[2][:, None]).to(tl.uint32, bitcast=True) < slots[3][:, None]  # slot 1
+    # slot 0: history; candidate
+    seen |= (position - slots[0][:, None]).to(tl.uint32, bitcast=True) < slots[1][:, None]
+    # slot 1
+    seen |= (position - slots[2][:, None]).to(tl.uint32, bitcast=True) < slots[3][:, None]
     return seen
 """,
     }  # fmt: skip

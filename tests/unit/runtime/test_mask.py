@@ -70,7 +70,9 @@ def test_an_unbounded_axis_still_runs(hstu: cmir.CompiledMask) -> None:
     want, _ = reference_attention(q, k, v, torch.from_numpy(expected()), 0.25)
     torch.testing.assert_close(out, want)
     gradient = torch.randn_like(out)
-    for a, b in zip(torch.autograd.grad(out, (q, k, v), gradient), torch.autograd.grad(want, (q, k, v), gradient), strict=True):
+    for a, b in zip(
+        torch.autograd.grad(out, (q, k, v), gradient), torch.autograd.grad(want, (q, k, v), gradient), strict=True
+    ):
         torch.testing.assert_close(a, b)
 
 
@@ -104,8 +106,14 @@ def test_source_stands_alone(hstu: cmir.CompiledMask) -> None:
     ("metadata", "message"),
     [
         ({"rows": 8, "start": START}, "mask 'hstu' needs metadatum 'history': an int; it was not given"),
-        ({"rows": 8, "history": 4, "start": START, "histroy": 1}, "mask 'hstu' has no metadatum 'histroy', did you mean 'history'? It takes history, start"),
-        ({"rows": 8, "history": 4, "start": START[:7]}, "metadatum 'start' of mask 'hstu': expected a 1-D sequence of 8 ints, one per row, got int64 of shape (7,)"),
+        (
+            {"rows": 8, "history": 4, "start": START, "histroy": 1},
+            "mask 'hstu' has no metadatum 'histroy', did you mean 'history'? It takes history, start",
+        ),
+        (
+            {"rows": 8, "history": 4, "start": START[:7]},
+            "metadatum 'start' of mask 'hstu': expected a 1-D sequence of 8 ints, one per row, got int64 of shape (7,)",
+        ),
         ({"rows": 8, "history": 4.0, "start": START}, "metadatum 'history' of mask 'hstu': expected an int, got 4.0"),
         ({"rows": 8, "history": 9, "start": START}, "mask 'hstu': the metadata break the fact 'history <= rows'"),
         ({"rows": -1, "history": 0, "start": []}, "rows of mask 'hstu': expected an int from 0 to 2147483647, got -1"),
@@ -197,5 +205,7 @@ def test_compiled_masks_come_from_the_cache_in_another_process(tmp_path: Path) -
     )
     env = {"CMIR_CACHE_DIR": str(tmp_path / "cache"), "PATH": "", "PYTHONPATH": str(Path(cmir.__file__).parents[1])}
     for mode in ("fresh", "cached"):
-        run = subprocess.run([sys.executable, "-c", program, str(path), mode], capture_output=True, text=True, env=env, check=False)
+        run = subprocess.run(
+            [sys.executable, "-c", program, str(path), mode], capture_output=True, text=True, env=env, check=False
+        )
         assert run.stdout.strip() == "{'rows': 2, 'cols': None} False", run.stderr

@@ -1,0 +1,63 @@
+"""A plot of what `benchmarks.attention --json` wrote: exact-area TFLOP/s over the length, one panel a mask.
+
+python -m benchmarks.plot out.json [more.json ...] plot.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+PHASES = ("forward", "backward", "forward+backward")
+
+
+def series(cells: list[dict[str, Any]], mask: str, phase: str) -> dict[str, list[tuple[int, float]]]:
+    """For each contender its (tokens, TFLOP/s), by tokens."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for cell in sorted((c for c in cells if c["mask"] == mask and "tflops" in c), key=lambda c: c["tokens"]):
+        for name, rates in cell["tflops"].items():
+            found.setdefault(name, []).append((cell["tokens"], rates[phase]))
+    return found
+
+
+def plot(reports: list[dict[str, Any]], phase: str, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    cells = [cell for report in reports for cell in report["cells"]]
+    masks = list(dict.fromkeys(cell["mask"] for cell in cells if "tflops" in cell))
+    figure = Figure(figsize=(3.6 * max(1, len(masks)), 3.6), layout="constrained")
+    axes = figure.subplots(1, max(1, len(masks)), sharey=True, squeeze=False)[0]
+    names = sorted({name for cell in cells for name in cell.get("tflops", {})}, key=lambda name: (name != "cmir", name))
+    for axis, mask in zip(axes, masks, strict=False):
+        for name, points in series(cells, mask, phase).items():
+            axis.plot(*zip(*points, strict=True), marker="o", label=name, color=f"C{names.index(name)}")
+        axis.set_title(mask)
+        axis.set_xscale("log", base=2)
+        axis.set_xlabel("tokens")
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+        axis.legend()
+    axes[0].set_ylabel(f"{phase}, TFLOP/s (visible pairs)")
+    first = reports[0]
+    settings = first["settings"]
+    figure.suptitle(
+        f"{first['device']}, {first['date'][:10]}, {settings['dtype']}, {settings['heads']}/{settings['kv_heads']} heads, "
+        f"D={settings['dim']}",
+        fontsize="small",
+    )
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.plot", description=__doc__)
+    parser.add_argument("reports", type=Path, nargs="+", help="what benchmarks.attention wrote; cells of all are drawn")
+    parser.add_argument("picture", type=Path, help="a .png, .svg or .pdf to write")
+    parser.add_argument("--phase", choices=PHASES, default="forward+backward")
+    options = parser.parse_args()
+    plot([json.loads(path.read_text()) for path in options.reports], options.phase, options.picture)
+
+
+if __name__ == "__main__":
+    main()
