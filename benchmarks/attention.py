@@ -128,6 +128,8 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
             except Exception as error:
                 report_failure(f"{contender.name} as a CUDA graph", error, cell, clock)
     cell["seconds"] = time.monotonic() - begin
+    for name, phases in cell["ms"].items():
+        clock.say(f"  {name}:", ", ".join(f"{phase} {ms:.3f} ms" for phase, ms in phases.items()))
     return cell
 
 
@@ -214,6 +216,7 @@ def write(report: dict[str, Any], options: argparse.Namespace) -> None:
     if "OUT" in os.environ:
         paths.append(Path(os.environ["OUT"]) / (options.json.name if options.json else "attention.json"))
     for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(report, indent=1))
 
 
@@ -222,7 +225,8 @@ def table(report: dict[str, Any], peers: list[str]) -> str:
     settings, versions = report["settings"], report["versions"]
     lines = [
         f"{report['device']}, {report['date']}, torch {versions['torch']}, triton {versions['triton']}; "
-        f"{settings['dtype']}, B=1, {settings['heads']} heads, {settings['kv_heads']} key/value heads, D={settings['dim']}; L2 not flushed"
+        f"{settings['dtype']}, B=1, {settings['heads']} heads, {settings['kv_heads']} key/value heads, "
+        f"D={settings['dim']}; L2 not flushed"
     ]
     done = [cell for cell in report["cells"] if "ms" in cell]
     for peer in peers:

@@ -43,8 +43,8 @@ def plot(reports: list[dict[str, Any]], phase: str, path: Path) -> None:
     first = reports[0]
     settings = first["settings"]
     figure.suptitle(
-        f"{first['device']}, {first['date'][:10]}, {settings['dtype']}, {settings['heads']}/{settings['kv_heads']} heads, "
-        f"D={settings['dim']}",
+        f"{first['device']}, {first['date'][:10]}, {settings['dtype']}, "
+        f"{settings['heads']}/{settings['kv_heads']} heads, D={settings['dim']}",
         fontsize="small",
     )
     figure.savefig(path, dpi=150)

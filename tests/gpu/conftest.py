@@ -1,4 +1,4 @@
-"""GPU tests run where CMIR_TEST_GPU=1 and there is a GPU. CMIR_TEST_GPU=interpret tries them in Triton's interpreter."""
+"""GPU tests run where CMIR_TEST_GPU=1 and there is a GPU; CMIR_TEST_GPU=interpret tries them in an interpreter."""
 
 import os
 

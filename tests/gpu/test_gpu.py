@@ -272,17 +272,16 @@ def check_attention(
     tensors: tuple[torch.Tensor, ...],
     *,
     with_lse: bool = False,
-    run: Callable[..., Any] = cmir.attention,
 ) -> tuple[torch.Tensor, ...]:
     """out, lse and gradients against float32. `visible` is bool [B or 1, H or 1, M, N]."""
     q, k, v, dout, dlse = tensors
     inputs = [x.detach().requires_grad_() for x in (q, k, v)]
-    out, lse = run(*inputs, desc, return_lse=True)
+    out, lse = cmir.attention(inputs[0], inputs[1], inputs[2], desc, return_lse=True)
     loss = (out * dout).sum(dtype=torch.float32)
     shown = torch.from_numpy(visible).to(DEVICE)
     seen = shown.any(-1).expand(lse.shape)
     exact = [x.detach().float().requires_grad_() for x in (q, k, v)]
-    want, want_lse = reference_attention(*exact, shown)
+    want, want_lse = reference_attention(exact[0], exact[1], exact[2], shown)
     want_loss = (want * dout.float()).sum()
     if with_lse:
         loss = loss + torch.where(seen, lse * dlse, 0).sum()
@@ -431,7 +430,7 @@ def test_a_graph_replays_with_new_metadata(load: Any) -> None:
 
     def step() -> tuple[Any, ...]:
         desc = mask.describe(rows=n, cols=n, **static)
-        out, lse = cmir.attention(*inputs, desc, return_lse=True)
+        out, lse = cmir.attention(inputs[0], inputs[1], inputs[2], desc, return_lse=True)
         return desc, out, lse, *torch.autograd.grad(out, inputs, tensors[3])
 
     side = torch.cuda.Stream()
@@ -478,7 +477,7 @@ def test_a_graph_replays_with_broken_metadata(load: Any) -> None:
 
 @only_gpu
 def test_lengths_and_metadata_do_not_recompile(load: Any) -> None:
-    import triton
+    from triton import knobs
 
     mask, rng = load("hstu"), np.random.default_rng(9)
     compiled: list[str] = []
@@ -487,10 +486,10 @@ def test_lengths_and_metadata_do_not_recompile(load: Any) -> None:
         desc = describe(mask, n, [metadata_of("hstu", n, rng) for _ in range(batch)])
         q, k, v, dout, _ = make_tensors(batch, (4, 2), n, n, DIM, BF16)
         inputs = [x.requires_grad_() for x in (q, k, v)]
-        torch.autograd.grad(cmir.attention(*inputs, desc), inputs, dout)
+        torch.autograd.grad(cmir.attention(inputs[0], inputs[1], inputs[2], desc), inputs, dout)
 
     run(1000, 2)
-    hooks = triton.knobs.runtime
+    hooks: Any = knobs.runtime
     hooks.jit_post_compile_hook = lambda **what: compiled.append(str(what.get("repr")))
     try:
         for n in range(1000, 1011):
@@ -505,10 +504,10 @@ def test_lengths_and_metadata_do_not_recompile(load: Any) -> None:
 
 @only_gpu
 def test_the_hook_that_counts_compilations_counts(load: Any) -> None:
-    import triton
+    from triton import knobs
 
     compiled: list[str] = []
-    hooks = triton.knobs.runtime
+    hooks: Any = knobs.runtime
     hooks.jit_post_compile_hook = lambda **what: compiled.append(str(what.get("repr")))
     try:
         load("causal").describe(rows=100, tile=(16, 128), device=DEVICE)
@@ -536,7 +535,7 @@ def test_a_broken_fact_is_named_with_its_row(load: Any) -> None:
         mask.describe(rows=n, **bad).check()
     bad = {key: value.clone() for key, value in good.items()}
     bad["history"][2] = n + 1
-    with pytest.raises(cmir.MetadataError, match="of mask 2 break the declared fact .*history"):
+    with pytest.raises(cmir.MetadataError, match=r"of mask 2 break the declared fact .*history"):
         mask.describe(rows=n, **bad).check()
 
 
@@ -561,7 +560,7 @@ def test_any_integers_are_safe(load: Any, name: str) -> None:
                 assert 0 <= table.min() <= table.max() <= n
         q, k, v, dout, _ = make_tensors(2, (2, 1), n, n, SMALL_DIM, FP16)
         inputs = [x.requires_grad_() for x in (q, k, v)]
-        out = cmir.attention(*inputs, desc)
+        out = cmir.attention(inputs[0], inputs[1], inputs[2], desc)
         results = (out, *torch.autograd.grad(out, inputs, dout))
         assert all(bool(x.isfinite().all()) for x in results)
         if desc.signature.facts and bool(desc.status.any()):
