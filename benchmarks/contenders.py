@@ -86,10 +86,12 @@ def flex(name: str, case: Case, tensors: Tensors, device: str, options: Any = No
     torch._functorch.config.donated_buffer = False  # a backward pass runs many times for one forward pass
     torch._dynamo.reset()
     attention = torch.compile(flex_attention, dynamic=False)
+    # Compiled once, not with `_compile=True`, which looks the compiled function up anew in every call.
+    build = torch.compile(create_block_mask, dynamic=False)
     inputs = _leaves(tensors)
 
     def preprocess() -> Any:
-        return create_block_mask(case.mask_mod, None, None, case.tokens, case.tokens, device=device, _compile=True)
+        return build(case.mask_mod, None, None, case.tokens, case.tokens, device=device)
 
     def attend(block_mask: Any) -> torch.Tensor:
         out = attention(*inputs, block_mask=block_mask, enable_gqa=True, kernel_options=options)
