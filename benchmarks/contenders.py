@@ -86,7 +86,7 @@ def flex(name: str, case: Case, tensors: Tensors, device: str, options: Any = No
     torch._functorch.config.donated_buffer = False  # a backward pass runs many times for one forward pass
     torch._dynamo.reset()
     attention = torch.compile(flex_attention, dynamic=False)
-    # Compiled once, not with `_compile=True`, which looks the compiled function up anew in every call.
+    # As PyTorch recommends; `_compile=True` is deprecated.
     build = torch.compile(create_block_mask, dynamic=False)
     inputs = _leaves(tensors)
 

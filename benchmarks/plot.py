@@ -34,11 +34,13 @@ def plot(reports: list[dict[str, Any]], phase: str, path: Path) -> None:
         for name, points in series(cells, mask, phase).items():
             axis.plot(*zip(*points, strict=True), marker="o", label=name, color=f"C{names.index(name)}")
         axis.set_title(mask)
+        tokens = sorted({cell["tokens"] for cell in cells if cell["mask"] == mask and "tflops" in cell})
         axis.set_xscale("log", base=2)
+        axis.set_xticks(tokens, [f"{n / 1024:.3g}K" for n in tokens])
         axis.set_xlabel("tokens")
-        axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
         axis.legend()
+    axes[0].set_ylim(bottom=0)  # after all lines: the panels share it
     axes[0].set_ylabel(f"{phase}, TFLOP/s (visible pairs)")
     first = reports[0]
     settings = first["settings"]
