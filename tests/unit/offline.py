@@ -85,7 +85,7 @@ def registers_and_spills(compiled) -> tuple[int, int]:
         ptx = Path(directory, "kernel.ptx")
         ptx.write_text(compiled.asm["ptx"])
         result = subprocess.run(
-            [knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", str(ptx), "-o", os.devnull],
+            [knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", str(ptx), "-o", str(Path(directory, "kernel.cubin"))],
             capture_output=True,
             text=True,
             check=True,

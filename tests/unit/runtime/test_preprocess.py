@@ -343,9 +343,9 @@ def test_filling_hooks() -> None:
     with pytest.raises(ValueError, match="no hook wrong in this skeleton; it has store_row_slots"):
         fill(SKELETON, {"wrong": ""}, [])
     filled = fill(SKELETON, {}, ["meta_a", "meta_a_ptr: tl.constexpr"])
-    assert '["rows", "cols", "entries", "meta_a"]' in filled
+    assert '"entries",\n        "meta_a",\n    ]' in filled
     assert "    entries,\n    meta_a,\n    meta_a_ptr: tl.constexpr,\n" in filled
-    assert "row_facts(i, z, rows, cols, meta_a, meta_a_ptr)" in filled
+    assert "rows,\n            cols,\n            meta_a,\n            meta_a_ptr,\n        )" in filled
     assert "def row_facts(i, z, rows, cols, meta_a, meta_a_ptr: tl.constexpr):" in filled
     assert "META" not in fill(SKELETON, {}, []).split('"""', 2)[2]
 
