@@ -68,7 +68,7 @@ unit: $(DEV) ## pytest
 	$(call step,unit tests (pytest),$(UNIT))
 
 bench: $(RUNTIME) ## measure attention and preprocessing on this machine's GPU
-	@$(BIN)/python benchmarks/attention.py $(BENCH)
+	@$(BIN)/python -m benchmarks.attention $(BENCH)
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis tests/lit/Output build *.egg-info

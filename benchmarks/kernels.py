@@ -21,7 +21,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +35,6 @@ from cmir.lowering.hooks import fill  # noqa: E402
 from cmir.lowering.visibility import FIXED_AXIS, needs_live_test, table_axis, visibility_hooks  # noqa: E402
 from cmir.runtime import attention as runtime  # noqa: E402
 from cmir.runtime.configs import Block, Config, attention_config  # noqa: E402
-from cmir.runtime.descriptor import Descriptor  # noqa: E402
 from cmir.runtime.loader import load  # noqa: E402
 from cmir.runtime.reference import reference_attention  # noqa: E402
 from cmir.signature import Signature  # noqa: E402
@@ -166,15 +165,16 @@ def schedule(table: torch.Tensor, length: int, by_col: bool) -> list[torch.Tenso
     ]
 
 
-def describe(mask: Mask, module: Any) -> Descriptor:
+def describe(mask: Mask, module: Any) -> Any:
     length = mask.length
     none = torch.zeros(1, dtype=torch.int64, device=mask.rows.device)
     count, index, live, order = schedule(mask.rows, length, False)
     col_count, col_index, col_live, col_order = schedule(mask.cols, length, True)
-    return Descriptor(
+    return SimpleNamespace(
         row_table=mask.rows[None], row_state=none, row_count=count, row_index=index, row_live=live, row_order=order,
         col_table=mask.cols[None], col_state=none, col_count=col_count, col_index=col_index, col_live=col_live,
         col_order=col_order, area=none, status=none, rows=length, cols=length, tile=(TILE, TILE), batch=(),
+        mask_strides=(0, 0), device=mask.rows.device,
         signature=Signature(mask.name, (), mask.rows.shape[0], mask.cols.shape[0]), module=module,
     )  # fmt: skip
 
@@ -182,7 +182,7 @@ def describe(mask: Mask, module: Any) -> Descriptor:
 # Kernels -------------------------------------------------------------------------------------------------------------
 
 
-def kernels(row_slots: int, col_slots: int, variant: str = "") -> Any:
+def kernels(row_slots: int, col_slots: int) -> Any:
     hooks: dict[str, str] = {}
     for kernel in FIXED_AXIS:
         axis = table_axis(kernel, row_slots, col_slots)
@@ -191,12 +191,16 @@ def kernels(row_slots: int, col_slots: int, variant: str = "") -> Any:
     found = SimpleNamespace()
     for name in ("forward", "backward"):
         text = (SKELETONS / f"{name}.py").read_text()
-        text = VARIANTS[variant](text) if name == "backward" else text
         module = load(fill(text, {key: value for key, value in hooks.items() if f"# hook: {key}\n" in text}, []))
         for kernel in ("forward", "backward", "backward_delta"):
             if hasattr(module, kernel):
                 setattr(found, kernel, getattr(module, kernel))
     return found
+
+
+def _with(desc: Any, module: Any) -> Any:
+    """The descriptor with other kernels."""
+    return SimpleNamespace(**{**vars(desc), "module": module})
 
 
 class Launcher:
@@ -244,7 +248,6 @@ class Candidate:
 
     part: str
     block: Block
-    variant: str = ""
     other: Block = _DQ_BLOCK
     """The blocks of dq in one launch with dk/dv; its warps and stages are those of `block`."""
 
@@ -252,7 +255,7 @@ class Candidate:
         name = f"{self.block.m}x{self.block.n} w{self.block.num_warps} s{self.block.num_stages}"
         if self.part == "together":
             name += f" +{self.other.m}x{self.other.n}"
-        return f"{name} {self.variant}".strip()
+        return name
 
     def config(self) -> Config:
         return Config(
@@ -281,9 +284,9 @@ def candidates_of(live: bool) -> list[Candidate]:
     found += [Candidate("dq", Block(*block)) for block in dq]
     found += [
         Candidate("together", Block(32, 128, 8, 3)),
-        Candidate("together", Block(64, 64, 4, 2), "", Block(64, 64, 4, 2)),
-        Candidate("together", Block(32, 64, 4, 3), "", Block(64, 64, 4, 3)),
-        Candidate("together", Block(64, 128, 8, 2), "", Block(128, 128, 8, 2)),
+        Candidate("together", Block(64, 64, 4, 2), Block(64, 64, 4, 2)),
+        Candidate("together", Block(32, 64, 4, 3), Block(64, 64, 4, 3)),
+        Candidate("together", Block(64, 128, 8, 2), Block(128, 128, 8, 2)),
     ]
     return found
 
@@ -353,14 +356,14 @@ def compile_ahead(row_slots: int, col_slots: int, ragged: bool, candidate: Candi
     length = 2 * TILE - (7 if ragged else 0)
     i = torch.arange(length, dtype=torch.int32)
     rows, cols = (_slots([(i, i)] * slots) for slots in (row_slots, col_slots))
-    module = Selected(kernels(row_slots, col_slots, candidate.variant), candidate.part, "delta", compile_only=True)
+    module = Selected(kernels(row_slots, col_slots), candidate.part, "delta", compile_only=True)
     desc = describe(Mask("ahead", length, rows, cols, lambda *_: None), module)
     run(candidate, desc, *tensors(length, "cpu"))
     return time.time() - begin
 
 
 def run(
-    candidate: Candidate, desc: Descriptor, q: Any, k: Any, v: Any, dout: Any, out: Any = None, lse: Any = None
+    candidate: Candidate, desc: Any, q: Any, k: Any, v: Any, dout: Any, out: Any = None, lse: Any = None
 ) -> Any:
     scale = 1.0 / math.sqrt(DIM)
     if candidate.part == "forward":
@@ -463,17 +466,17 @@ def sweep(mask: Mask, ready: list[Candidate], rounds: int) -> dict[str, Any]:
     """Times of all ready candidates of one mask, and FlexAttention's."""
     q, k, v, dout = tensors(mask.length, "cuda")
     slots = mask.rows.shape[0], mask.cols.shape[0]
-    modules = {variant: kernels(*slots, variant) for variant in VARIANTS}
-    desc = describe(mask, modules[""])
+    module = kernels(*slots)
+    desc = describe(mask, module)
     default = attention_config(DIM, 16, "many" if needs_live_test(max(slots)) else "few", (TILE, TILE))
     out, lse = runtime.launch_forward(q, k, v, desc, 1.0 / math.sqrt(DIM), default)
     grads = runtime.launch_backward(q, k, v, out, lse, dout, None, desc, 1.0 / math.sqrt(DIM), default)
     functions: dict[str, Callable[[], Any]] = {}
     for candidate in ready:
-        selected = replace(desc, module=Selected(modules[candidate.variant], candidate.part))
+        selected = _with(desc, Selected(module, candidate.part))
         call = lambda c=candidate, d=selected: run(c, d, q, k, v, dout, out, lse)  # noqa: E731
         try:  # right, or not measured; gradients need the delta kernel too
-            checked = replace(desc, module=Selected(modules[candidate.variant], candidate.part, "delta"))
+            checked = _with(desc, Selected(module, candidate.part, "delta"))
             got = run(candidate, checked, q, k, v, dout, out, lse)
             compared = {
                 "forward": [(got[0], out)],
@@ -488,7 +491,7 @@ def sweep(mask: Mask, ready: list[Candidate], rounds: int) -> dict[str, Any]:
         except Exception as error:
             say(f"    {candidate.part} {candidate}: FAILED {type(error).__name__} {str(error)[:150]}")
     # `run` of a backward part without the delta kernel would read uninitialised statistics: times are the same.
-    delta = replace(desc, module=Selected(modules[""], "delta"))
+    delta = _with(desc, Selected(module, "delta"))
     functions["delta"] = lambda: runtime.launch_backward(q, k, v, out, lse, dout, None, delta, 1.0, default)
     functions["forward default"] = lambda: runtime.launch_forward(q, k, v, desc, 1.0, default)
     functions["backward default"] = lambda: runtime.launch_backward(q, k, v, out, lse, dout, None, desc, 1.0, default)

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -22,7 +22,16 @@ _ALIGNMENT = 32
 """Of each tensor in the allocation, in int32: pointers are aligned whatever the lengths, so kernels never recompile."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class _View:
+    """A tensor of a descriptor: a view of its memory, made when it is first asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, descriptor: Descriptor, owner: type) -> torch.Tensor:
+        return descriptor.view(self.name)
+
+
 class Descriptor:
     """A mask for given metadata: Z masks (the product of `batch`) of `rows` x `cols`, in tiles of `tile`.
 
@@ -36,31 +45,59 @@ class Descriptor:
     - `row_state` int32 [Z, TM, ceil(TN / 16)]: two bits a tile: 0 empty, 1 partial, 2 full.
 
     `area` int64 [Z] is the number of visible pairs; `status` int64 [Z] is 0, or (number of the broken fact) << 32 |
-    where; `check()` reads it.
+    where; `check()` reads it. All are views of `memory`. Made by `build`; not to be changed.
     """
 
-    row_table: torch.Tensor | None
-    row_state: torch.Tensor
-    row_count: torch.Tensor
-    row_index: torch.Tensor
-    row_live: torch.Tensor
-    row_order: torch.Tensor
-    col_table: torch.Tensor | None
-    col_state: torch.Tensor
-    col_count: torch.Tensor
-    col_index: torch.Tensor
-    col_live: torch.Tensor
-    col_order: torch.Tensor
-    area: torch.Tensor
-    status: torch.Tensor
-    rows: int
-    cols: int
-    tile: tuple[int, int]
-    batch: tuple[int, ...]
-    """(): one mask for all; (B,): one per sequence; (B, H): one per sequence and head."""
-    signature: Signature
-    module: Any
-    """The generated module, whose attention kernels fit this descriptor."""
+    row_state = _View()
+    row_count = _View()
+    row_index = _View()
+    row_live = _View()
+    row_order = _View()
+    col_state = _View()
+    col_count = _View()
+    col_index = _View()
+    col_live = _View()
+    col_order = _View()
+    area = _View()
+    status = _View()
+
+    def __init__(
+        self,
+        memory: torch.Tensor,
+        layout: Layout,
+        rows: int,
+        cols: int,
+        tile: tuple[int, int],
+        batch: tuple[int, ...],
+        signature: Signature,
+        module: Any,
+    ) -> None:
+        self.memory = memory
+        self.rows, self.cols, self.tile = rows, cols, tile
+        self.batch = batch
+        """(): one mask for all; (B,): one per sequence; (B, H): one per sequence and head."""
+        self.signature = signature
+        self.module = module
+        """The generated module, whose attention kernels fit this descriptor."""
+        self._layout = layout
+        self._views: dict[str, torch.Tensor] = {}
+
+    def view(self, name: str) -> torch.Tensor:
+        """The tensor of that name in the memory."""
+        found = self._views.get(name)
+        if found is None:
+            place = self._layout.places[name]
+            base = self.memory.view(torch.int64) if place.wide else self.memory
+            found = self._views[name] = base.as_strided(place.shape, place.strides, place.offset)
+        return found
+
+    @property
+    def row_table(self) -> torch.Tensor | None:
+        return self.view("row_table") if self.signature.row_slots else None
+
+    @property
+    def col_table(self) -> torch.Tensor | None:
+        return self.view("col_table") if self.signature.col_slots else None
 
     @property
     def masks(self) -> int:
@@ -68,7 +105,7 @@ class Descriptor:
 
     @property
     def device(self) -> torch.device:
-        return self.area.device
+        return self.memory.device
 
     @property
     def mask_strides(self) -> tuple[int, int]:
@@ -79,7 +116,7 @@ class Descriptor:
     @property
     def nbytes(self) -> int:
         """Bytes of the one allocation that all tensors of the descriptor are views of."""
-        return self.area.untyped_storage().nbytes()
+        return self.memory.nbytes
 
     def check(self) -> Descriptor:
         """Raises MetadataError if the metadata break a declared fact of the mask: which, and where first.
@@ -137,15 +174,11 @@ def build(
         live = (True, True)  # the derived schedule copies its slots from the other one
     layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live)
     with on_device(packed.device):
-        buffer = torch.empty(layout.size, dtype=torch.int32, device=packed.device)
-        buffer[: layout.zeroed].zero_()
-        wide = buffer.view(torch.int64)
-        tensors = {
-            name: (wide if is_wide else buffer).as_strided(shape, strides, offset)
-            for name, shape, strides, offset, is_wide in layout.tensors
-        }
+        memory = torch.empty(layout.size, dtype=torch.int32, device=packed.device)
+        counters = torch.zeros(layout.counters, dtype=torch.int32, device=packed.device)
         module.preprocess[(layout.programs, packed.masks)](
-            *(tensors[name] for name in _ARGUMENTS),
+            memory,
+            counters,
             rows,
             cols,
             packed.entries,
@@ -157,46 +190,50 @@ def build(
             ROW_LIVE=live[0],
             COL_LIVE=live[1],
         )
+        descriptor = Descriptor(memory, layout, rows, cols, tile, packed.batch, signature, module)
         if transposed:
-            _transpose(module, tensors, transposed, live=any(live))
-    tables = {"row_table": row_slots, "col_table": col_slots}
-    fields: dict[str, Any] = {name: tensors[name] if tables.get(name, 1) else None for name in _OUTPUTS}
-    return Descriptor(**fields, rows=rows, cols=cols, tile=tile, batch=packed.batch, signature=signature, module=module)
+            _transpose(descriptor, counters, transposed, live=any(live))
+    return descriptor
 
 
-def _transpose(module: Any, tensors: Mapping[str, torch.Tensor], to: str, live: bool) -> None:
+def _transpose(descriptor: Descriptor, counters: torch.Tensor, to: str, live: bool) -> None:
     """Launches the kernel that derives the schedule of axis `to` from that of the other axis."""
     source = "col" if to == "row" else "row"
-    masks, tiles = tensors[f"{to}_order"].shape
+    masks, tiles = descriptor.view(f"{to}_order").shape
+    source_tiles = descriptor.view(f"{source}_order").shape[1]
     if tiles:
-        module.transpose_schedule[(tiles, masks)](
-            *(tensors[f"{source}_{field}"] for field in ("state", "count", "index", "live")),
-            *(tensors[f"{to}_{field}"] for field in ("state", "count", "index", "live", "order", "bins")),
-            tensors["transpose_arrived"],
+        # `counters` as the preprocess kernel cuts it: 3 arrivals a mask, 1 for this kernel, the bins of rows, those of columns.
+        bins = 4 * masks + (0 if to == "row" else masks * (tiles + 1))
+        descriptor.module.transpose_schedule[(tiles, masks)](
+            *(descriptor.view(f"{source}_{field}") for field in ("state", "count", "index", "live")),
+            *(descriptor.view(f"{to}_{field}") for field in ("state", "count", "index", "live", "order")),
+            counters[bins:],
+            counters[3 * masks :],
             tiles,
-            tensors[f"{source}_order"].shape[1],
+            source_tiles,
             LIVE=live,
         )
 
 
-_OUTPUTS = (
-    *("row_table", "row_state", "row_count", "row_index", "row_live", "row_order"),
-    *("col_table", "col_state", "col_count", "col_index", "col_live", "col_order"),
-    *("area", "status"),
-)
-_ARGUMENTS = (*_OUTPUTS, "row_bins", "col_bins", "parts", "arrived")
-_ZEROED = ("arrived", "transpose_arrived", "row_bins", "col_bins")
 _INT64 = ("area", "status", "parts")
 
 
+class Place(NamedTuple):
+    """Where a tensor lies: `offset` and `strides` in its own elements, `wide` if they are int64."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    wide: bool
+
+
 @dataclass(frozen=True)
-class _Layout:
-    """How one int32 allocation of `size` is cut: for each tensor its name, shape, strides, offset, and if int64."""
+class Layout:
+    """How one int32 allocation of `size` is cut, and how many zeroed `counters` the launch of `programs` takes."""
 
     size: int
-    zeroed: int
-    """How much of it, from the start, is zero before the launch."""
-    tensors: tuple[tuple[str, tuple[int, ...], tuple[int, ...], int, bool], ...]
+    counters: int
+    places: Mapping[str, Place]
     programs: int
 
 
@@ -209,14 +246,11 @@ def _layout(
     row_slots: int,
     col_slots: int,
     live: tuple[bool, bool],
-) -> _Layout:
+) -> Layout:
+    """The cut that the preprocess kernel makes too: the same tensors, in this order."""
     m, n = -(-rows // tile[0]), -(-cols // tile[1])
     programs = max(1, m + n)
     shapes: dict[str, tuple[int, ...]] = {
-        "arrived": (masks, 3),
-        "transpose_arrived": (masks,),
-        "row_bins": (masks, n + 1),
-        "col_bins": (masks, m + 1),
         "area": (masks,),
         "status": (masks,),
         "parts": (masks, 2, programs),
@@ -229,13 +263,12 @@ def _layout(
         shapes[f"{axis}_index"] = (masks, tiles, others)
         shapes[f"{axis}_live"] = (masks, tiles, others) if has_live else (1,)
         shapes[f"{axis}_order"] = (masks, tiles)
-    size = zeroed = 0
-    tensors: list[tuple[str, tuple[int, ...], tuple[int, ...], int, bool]] = []
+    size = 0
+    places: dict[str, Place] = {}
     for name, shape in shapes.items():
         strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
         width = 2 if name in _INT64 else 1
-        tensors.append((name, shape, strides, size // width, width == 2))
+        places[name] = Place(shape, strides, size // width, width == 2)
         # An empty tensor gets memory too: its pointer is an argument like any other.
         size += -(-max(1, width * math.prod(shape)) // _ALIGNMENT) * _ALIGNMENT
-        zeroed = size if name in _ZEROED else zeroed
-    return _Layout(size, zeroed, tuple(tensors), programs)
+    return Layout(size, masks * (4 + (n + 1) + (m + 1)), places, programs)

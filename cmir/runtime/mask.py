@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp
@@ -214,7 +215,6 @@ class CompiledMask:
         """
         from cmir.runtime import descriptor
         from cmir.runtime.launch import default_device
-        from cmir.runtime.loader import load
 
         length = rows if cols is None else cols
         if type(rows) is int and type(length) is int and all(type(v) is int for v in metadata.values() if not hasattr(v, "shape")):
@@ -223,9 +223,16 @@ class CompiledMask:
             devices = [v.device for v in metadata.values() if hasattr(v, "device")]
             where = str(devices[0] if devices else device or default_device())
             tile = (32, 32) if where.startswith("cpu") else (128, 128)
-        return descriptor.build(load(self._triton), self.signature, rows, cols, metadata, tile, device, self._live())
+        return descriptor.build(self._kernels, self.signature, rows, cols, metadata, tile, device, self._live)
 
-    @functools.cache
+    @functools.cached_property
+    def _kernels(self) -> ModuleType:
+        """The generated module, imported."""
+        from cmir.runtime.loader import load
+
+        return load(self._triton)
+
+    @functools.cached_property
     def _live(self) -> tuple[bool, bool]:
         """Whether the kernels of the row schedule and of the column schedule test live slots only."""
         kernels: tuple[Kernel, Kernel] = ("forward", "dkv")

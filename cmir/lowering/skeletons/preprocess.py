@@ -73,6 +73,12 @@ def floor_mod(a, k):
     return a - floor_div(a, k) * k
 
 
+@triton.jit
+def padded(size):
+    """The int32 that a tensor of `size` takes in the descriptor's memory: at least one, to a multiple of 32."""
+    return (tl.maximum(tl.full([], 0, tl.int64) + size, 1) + 31) // 32 * 32
+
+
 # hook: store_row_slots
 @triton.jit
 def store_row_slots(table, i, mask, z, rows, cols, META):
@@ -326,24 +332,8 @@ def order_last(tile, tiles, arrived, count, bins, order, mask_number, others):
     ]
 )
 def preprocess(
-    row_table,
-    row_state,
-    row_count,
-    row_index,
-    row_live,
-    row_order,
-    col_table,
-    col_state,
-    col_count,
-    col_index,
-    col_live,
-    col_order,
-    area,
-    status,
-    row_bins,
-    col_bins,
-    parts,
-    arrived,
+    memory,
+    counters,
     rows,
     cols,
     entries,
@@ -355,24 +345,57 @@ def preprocess(
     ROW_LIVE: tl.constexpr,
     COL_LIVE: tl.constexpr,
 ):
-    """Grid (max(1, row tiles + column tiles), masks); `arrived` [masks, 3] and both `bins` start at zero.
+    """Grid (max(1, row tiles + column tiles), masks).
 
-    `parts` is scratch, int64 [masks, 2, programs]; `entries` is the length of the longest free table.
+    `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it; `counters` is int32 and zero; `entries` is the length of
+    the longest free table. One pointer for all: a launch costs the host by the argument.
     """
     p = tl.program_id(0)
     z = tl.program_id(1)
     mask_number = z.to(tl.int64)
+    masks = tl.num_programs(1).to(tl.int64)
     programs = tl.num_programs(0)
     row_tiles = tl.cdiv(rows, TILE_M)
     col_tiles = tl.cdiv(cols, TILE_N)
-    row_state += mask_number * row_tiles * tl.cdiv(col_tiles, 16)
-    col_state += mask_number * col_tiles * tl.cdiv(row_tiles, 16)
-    row_count += mask_number * row_tiles * 2
-    col_count += mask_number * col_tiles * 2
-    row_bins += mask_number * (col_tiles + 1)
-    col_bins += mask_number * (row_tiles + 1)
-    part_area = parts + mask_number * 2 * programs
+    row_words = tl.cdiv(col_tiles, 16)
+    col_words = tl.cdiv(row_tiles, 16)
+
+    arrived = counters
+    row_bins = counters + 4 * masks + mask_number * (col_tiles + 1)
+    col_bins = counters + (4 + col_tiles + 1) * masks + mask_number * (row_tiles + 1)
+
+    area_at = tl.full([], 0, tl.int64)
+    status_at = area_at + padded(2 * masks)
+    parts_at = status_at + padded(2 * masks)
+    row_table_at = parts_at + padded(4 * masks * programs)
+    col_table_at = row_table_at + padded(masks * (2 * ROW_SLOTS) * rows)
+    row_state_at = col_table_at + padded(masks * (2 * COL_SLOTS) * cols)
+    row_count_at = row_state_at + padded(masks * row_tiles * row_words)
+    row_index_at = row_count_at + padded(masks * row_tiles * 2)
+    row_live_at = row_index_at + padded(masks * row_tiles * col_tiles)
+    row_order_at = row_live_at + padded(masks * row_tiles * col_tiles if ROW_LIVE else 1)
+    col_state_at = row_order_at + padded(masks * row_tiles)
+    col_count_at = col_state_at + padded(masks * col_tiles * col_words)
+    col_index_at = col_count_at + padded(masks * col_tiles * 2)
+    col_live_at = col_index_at + padded(masks * row_tiles * col_tiles)
+    col_order_at = col_live_at + padded(masks * row_tiles * col_tiles if COL_LIVE else 1)
+
+    area = (memory + area_at).to(tl.pointer_type(tl.int64))
+    status = (memory + status_at).to(tl.pointer_type(tl.int64))
+    part_area = (memory + parts_at).to(tl.pointer_type(tl.int64)) + mask_number * 2 * programs
     part_status = part_area + programs
+    row_table = memory + row_table_at
+    row_state = memory + row_state_at + mask_number * row_tiles * row_words
+    row_count = memory + row_count_at + mask_number * row_tiles * 2
+    row_index = memory + row_index_at
+    row_live = memory + row_live_at
+    row_order = memory + row_order_at
+    col_table = memory + col_table_at
+    col_state = memory + col_state_at + mask_number * col_tiles * col_words
+    col_count = memory + col_count_at + mask_number * col_tiles * 2
+    col_index = memory + col_index_at
+    col_live = memory + col_live_at
+    col_order = memory + col_order_at
 
     pairs = tl.full([], 0, tl.int64)
     broken = tl.full([], NO_BREAK, tl.int64)

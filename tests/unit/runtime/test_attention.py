@@ -21,7 +21,6 @@ from cmir.errors import ShapeError
 from cmir.lowering.hooks import fill
 from cmir.lowering.visibility import Axis, Kernel, needs_live_test, visibility_hooks
 from cmir.runtime.attention import attention
-from cmir.runtime.descriptor import Descriptor
 from cmir.runtime.loader import load
 from cmir.runtime.reference import reference_attention
 from cmir.signature import Signature
@@ -105,10 +104,12 @@ def describe(masks: torch.Tensor, axis: Axis, tile: tuple[int, int] = (32, 32), 
     lists = {f"row_{field}": x for field, x in zip(fields, row_lists, strict=True)}
     lists |= {f"col_{field}": x for field, x in zip(fields, col_lists, strict=True)}
     of_rows = axis == "rows"
-    return Descriptor(
+    sequences, heads = (*batch, 1, 1)[:2]
+    return SimpleNamespace(
         row_table=table if of_rows else None, col_table=None if of_rows else table, **lists,
         row_state=empty, col_state=empty, area=empty, status=empty,
         rows=masks.shape[1], cols=masks.shape[2], tile=tile, batch=batch,
+        mask_strides=(heads if sequences > 1 else 0, 1 if heads > 1 else 0), device=table.device,
         signature=Signature("test", (), slots if of_rows else None, None if of_rows else slots),
         module=kernels(axis, slots),
     )  # fmt: skip
