@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cmir.analysis.facts import Facts, conjuncts, covers, in_range
 from cmir.analysis.forms import Forms
 from cmir.analysis.linear import Linear, inequalities, negate, simplify
-from cmir.analysis.verdict import PROVED, Verdict
+from cmir.analysis.verdict import PROVED, UNKNOWN, Verdict
 from cmir.dialects.expr import (
     COLS,
     FALSE,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 DEPTH = 4  # facts that one inequality may be the sum of
+PATIENCE = 24  # questions of one Region that z3 may fail to answer before it is asked no more
 POINTS = 96  # indices of a sampled Region that are tried
 
 
@@ -47,6 +48,7 @@ class Entailment:
         self.index = index
         self.lo, self.hi = lo, hi
         self.asked: dict[Expr, Verdict] = {}
+        self.patience = PATIENCE
 
     @property
     def _length(self) -> Expr:
@@ -154,7 +156,11 @@ class Entailment:
     def _by_z3(self, claim: Expr) -> Verdict:
         from cmir.analysis.smt import Question  # imports z3
 
-        return Question(self.facts, self.index, self.lo, self.hi).ask(claim)
+        if self.patience == 0:
+            return UNKNOWN
+        verdict = Question(self.facts, self.index, self.lo, self.hi).ask(claim)
+        self.patience -= verdict == UNKNOWN
+        return verdict
 
 
 def negation(claim: Expr) -> Expr:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import gcd
 
 from cmir.analysis.linear import Linear, inequalities, linear, negate
-from cmir.dialects.expr import TRUE, Expr
+from cmir.dialects.expr import TRUE, Expr, minimum
 
 STEPS = 3_000  # sums of facts that are looked at for one claim
 DISJUNCTS = 8  # of a claim that is proved by assuming all but one of them false
@@ -73,10 +73,11 @@ class Forms:
         return False
 
     def _known_about(self, atom: Expr) -> Sequence[Linear]:
-        """Forms >= 0 that mention an atom: hypotheses, the meaning of a division, the upper end of a `first`."""
+        """Forms >= 0 that mention an atom: hypotheses, the meaning of a division, the range of a `first`."""
         out = [f for f in self.hypotheses if f.coefficient(atom)]
         if atom.op == "first":
-            out.append(linear(atom.args[1]) - linear(atom))
+            lo, hi, _ = atom.args
+            out += [linear(hi) - linear(atom), linear(atom) - linear(minimum(lo, hi))]
         if atom.op == "mod":
             out += [linear(atom), Linear((), atom.args[1].value - 1) - linear(atom)]
         if atom.op == "floordiv":

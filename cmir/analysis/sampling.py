@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from cmir.analysis.facts import Fact, Facts, first_violation
@@ -38,16 +39,14 @@ def sample(facts: Facts, count: int = SAMPLES, seed: int = 0, size: int = 40) ->
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    out: list[Draw] = []
-    failures = 0
     # Mostly `size`, some tiny, some large enough for the constants of the rule (a window of 128) to matter.
-    sizes = (max(size // 5, 2), size, min(3 * facts.scale, 1000) + size, size)
+    sizes = cycle((max(size // 5, 2), size, min(3 * facts.scale, 1000) + size, size))
+    out: list[Draw] = []
+    failures = 0  # in a row
     while len(out) < count and failures < TRIES:
-        env = draw(facts, rng, sizes[(len(out) + failures) % len(sizes)])
-        if env is None:
-            failures += 1
-        else:
-            out.append(Draw(env))
+        env = draw(facts, rng, next(sizes))
+        failures = failures + 1 if env is None else 0
+        out += [Draw(env)] if env is not None else []
     return tuple(out)
 
 

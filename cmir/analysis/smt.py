@@ -21,7 +21,7 @@ from cmir.interp.domain import Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.z3_domain import Z3Domain
 
-RESOURCES = 3_000_000  # z3's rlimit per question: about a second
+RESOURCES = 2_000_000  # z3's rlimit per question: about a second
 ROUNDS = 2  # facts are instantiated at index terms, and once more at the index terms that this brings in
 
 
@@ -60,7 +60,7 @@ class Question:
         solver.set("rlimit", RESOURCES)
         solver.add(z3.Not(self._term(claim)))
         solver.add(*(self._term(f.condition) for f in self.facts.facts if f.over is None))
-        self._instantiate()
+        self._instantiate(claim)
         solver.add(*self.side)
         try:
             result = solver.check()
@@ -79,8 +79,9 @@ class Question:
     def _about_scalars(self) -> bool:
         return not any(p.is_table for p in self.facts.parameters) and all(f.over is None for f in self.facts.facts)
 
-    def _instantiate(self) -> None:
-        """Facts over rows, columns and entries at every index term; `first` terms against every index term."""
+    def _instantiate(self, claim: Expr) -> None:
+        """Facts about the tables in question at every index term; `first` terms against every index term."""
+        tables = self._related(claim)
         done: set[tuple[object, int, int]] = set()
 
         def fresh(what: object, a: int, b: int = 0) -> bool:
@@ -92,14 +93,14 @@ class Question:
         for _ in range(ROUNDS):
             terms = list(self.domain.indices.values())
             for fact in self.facts.facts:
-                if fact.over is None:
+                if fact.over is None or not self._tables_of(fact.condition) <= tables:
                     continue
                 name, lo, hi = fact.over
                 for t in terms:
                     if fresh(fact, t.get_id()):
                         inside = z3.And(t >= 0, self._term(lo) <= t, t < self._term(hi), self._exists(fact, t))
                         self.side.append(z3.Implies(inside, self._term(fact.condition, {name: t})))
-            for m in self.facts.monotone:
+            for m in (m for m in self.facts.monotone if m.table in tables):
                 table, lo, hi = self.env[m.table], self._term(m.lo), self._term(m.hi)
                 for a in terms:
                     for b in terms:
@@ -114,6 +115,17 @@ class Question:
                 for t in terms:
                     if fresh("before", k, t.get_id()):
                         self.side.append(z3.Implies(z3.And(f.lo <= t, t < w), z3.Not(f.predicate(t))))
+
+    def _tables_of(self, e: Expr) -> frozenset[str]:
+        return frozenset(p.name for p in self.facts.parameters if p.is_table) & free_names(e)
+
+    def _related(self, claim: Expr) -> frozenset[str]:
+        """The tables that the claim reads, and those that facts relate to them."""
+        read = [self._tables_of(f.condition) for f in self.facts.facts]
+        known, wider = frozenset[str](), self._tables_of(claim)
+        while known != wider:
+            known, wider = wider, wider.union(*(r for r in read if r & wider))
+        return known
 
     def _exists(self, fact: Fact, index: Any) -> Any:
         """Whether there is such a row, column or entry: a fact says nothing of others."""

@@ -2,7 +2,25 @@
 
 from hypothesis import strategies as st
 
-from cmir.dialects.expr import OPERATORS, Expr, add, and_, const, eq, le, lookup, lt, make, maximum, minimum, mul, not_, or_, select, var
+from cmir.dialects.expr import (
+    OPERATORS,
+    Expr,
+    add,
+    and_,
+    const,
+    eq,
+    le,
+    lookup,
+    lt,
+    make,
+    maximum,
+    minimum,
+    mul,
+    not_,
+    or_,
+    select,
+    var,
+)
 
 # fmt: off
 FACTS = (
@@ -29,9 +47,7 @@ GUARDS = (
     (("min(s, rows)", "rows"), ("0", "min(s, rows)")),
 )
 # fmt: on
-PARAMETERS = (
-    "%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>, %w: index = 3"
-)
+PARAMETERS = "%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>, %w: index = 3"
 ROW, COLUMN, ANY = "row", "column", "any"
 
 
@@ -65,7 +81,9 @@ def terms(draw: st.DrawFn, depth: int = 2) -> Expr:
         scale, shift = draw(st.sampled_from([1, 1, 1, 2, 3, -1, -2])), draw(st.integers(-3, 4))
         a = a if scale == 1 else mul(a, const(scale))
         return a if shift == 0 else add(a, const(shift))
-    shape = draw(st.sampled_from(["leaf", "leaf", "leaf", "sum", "difference", "floordiv", "mod", "min", "max", "select"]))
+    shape = draw(
+        st.sampled_from(["leaf", "leaf", "leaf", "sum", "difference", "floordiv", "mod", "min", "max", "select"])
+    )
     a = draw(terms(depth - 1))
     match shape:
         case "leaf":
@@ -101,7 +119,9 @@ def rules(draw: st.DrawFn, depth: int = 2) -> Expr:
             lo = draw(st.integers(-2, 1))
             a, b = draw(terms(1)), draw(terms(1))
             body = draw(st.sampled_from([lt, le, eq]))(add(a, mul(var("d"), const(draw(st.integers(1, 3))))), b)
-            return make("exists", const(lo), const(lo + draw(st.integers(0, 2))), and_(body, draw(comparisons(0))), data="d")
+            return make(
+                "exists", const(lo), const(lo + draw(st.integers(0, 2))), and_(body, draw(comparisons(0))), data="d"
+            )
         case _:
             return draw(comparisons(1))
 
@@ -143,7 +163,9 @@ class Surface:
             return self.exists(e)
         args = [self.value(a) for a in e.args]
         if e.op in ("const", "bool"):
-            return self.new(f"arith.constant {e.value} : index" if e.op == "const" else f"arith.constant {bool(e.value)!s}".lower())
+            return self.new(
+                f"arith.constant {e.value} : index" if e.op == "const" else f"arith.constant {bool(e.value)!s}".lower()
+            )
         if e.op in self.predicates:
             return self.new(f"arith.cmpi {self.predicates[e.op]}, {args[0]}, {args[1]} : index")
         if e.op == "mod":
