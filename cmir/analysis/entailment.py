@@ -130,10 +130,15 @@ class Entailment:
     def _by_example(self, claim: Expr) -> Verdict | None:
         import numpy as np
 
-        for (env, _), holds in zip(self._points, self.evaluate_samples(claim), strict=True):
-            if not holds.all():
-                return Verdict("refuted", self._describe(claim, env, int(np.argmin(holds))))
-        return None
+        broken = [
+            (env, int(np.argmin(holds)))
+            for (env, _), holds in zip(self._points, self.evaluate_samples(claim), strict=True)
+            if not holds.all()
+        ]
+        if not broken:
+            return None
+        env, position = min(broken, key=lambda b: int(b[0]["rows"]) + int(b[0]["cols"]))  # small numbers are read best
+        return Verdict("refuted", self._describe(claim, env, position))
 
     def _describe(self, claim: Expr, env: Mapping[str, Value], position: int) -> str:
         import numpy as np

@@ -233,8 +233,25 @@ def _divide(op: str, x: Expr, k: int) -> Expr:
     rest = Linear.of({a: c for a, c in form.terms if c % k}, form.constant % k)
     if rest.is_constant or k == 1:
         return from_linear(quotient) if op == "floordiv" else const(rest.constant if k > 1 else 0)
-    atom = make(op, from_linear(rest), const(k))
+    inner = from_linear(rest)
+    if inner.op in ("floordiv", "mod") and (again := _divide_again(op, inner, k)) is not None:
+        return again if op == "mod" else add(from_linear(quotient), again)
+    atom = make(op, inner, const(k))
     return atom if op == "mod" or quotient == Linear((), 0) else add(from_linear(quotient), atom)
+
+
+def _divide_again(op: str, inner: Expr, k: int) -> Expr | None:
+    """`(x floordiv a) floordiv k = x floordiv (a * k)`, and a remainder mod a of which k divides a, or a divides k."""
+    x, a = inner.args[0], inner.args[1].value
+    match inner.op, op:
+        case "floordiv", "floordiv":
+            return make("floordiv", x, const(a * k))
+        case "mod", "mod" if k % a == 0 or a % k == 0:
+            return make("mod", x, const(min(a, k)))
+        case "mod", "floordiv" if k >= a:
+            return const(0)
+        case _:
+            return None
 
 
 def _extremum(op: str, args: Iterable[Expr]) -> Expr:

@@ -9,7 +9,7 @@ checked against all facts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 TRIES = 60
-SAMPLES = 24
-STRUCTURED = 0.7  # how often a table is filled by structure first
+SAMPLES = 32
+STRUCTURED = 0.5  # how often tables are filled by structure first
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def draw(facts: Facts, rng: np.random.Generator, size: int = 40) -> dict[str, Va
         if bounds is None:
             return None
         env[name] = _pick(rng, *bounds)
-    cuts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    packing = _Packing(rng, bool(rng.random() < STRUCTURED))
     for p in facts.parameters:
         if p.is_table:
-            table = _draw_table(facts, p.name, env, rng, size, cuts)
+            table = _draw_table(facts, p.name, env, size, packing)
             if table is None:
                 return None
             env[p.name] = table
@@ -104,18 +104,14 @@ def _draw_table(
     facts: Facts,
     name: str,
     env: dict[str, Value],
-    rng: np.random.Generator,
     size: int,
-    cuts: dict[int, tuple[np.ndarray, np.ndarray]],
+    packing: _Packing,
 ) -> TableValue | None:
-    """A table by the first structure, in random order, whose entries satisfy the facts that are decidable by now.
-
-    `cuts` holds, per length, the nested segments that all tables of one draw share.
-    """
+    """A table by the first structure, in random order, whose entries satisfy the facts that are decidable by now."""
     import numpy as np
 
     kind = facts.kind(name)
-    length = {"row": env["rows"], "col": env["cols"]}.get(kind, int(rng.integers(1, size + 1)))
+    length = {"row": env["rows"], "col": env["cols"]}.get(kind, _pick(packing.rng, 0, size))
     relevant = [
         f
         for f in facts.facts
@@ -124,17 +120,13 @@ def _draw_table(
     lo, hi = _entry_bounds(name, kind, length, relevant, env)
     if np.any(lo > hi):
         return None
-    if length not in cuts:
-        outer = _segments(rng, length)
-        cuts[length] = outer, outer | _segments(rng, length)
-    noise, structure = _noise(rng, length), _structures(rng, length, *cuts[length])
-    first, second = (structure, noise) if rng.random() < STRUCTURED else (noise, structure)
-    for maker in [*_shuffled(rng, first), *_shuffled(rng, second)]:
+    for maker in packing.makers(length):
         table = TableValue(np.clip(maker(lo, hi), lo, hi).astype(np.int64))
         probe = Facts(
             facts.name, tuple(p for p in facts.parameters if p.name in env or p.name == name), tuple(relevant), (), {}
         )
         if first_violation(probe, {**env, name: table}) is None:
+            packing.used(length, maker)
             return table
     return None
 
@@ -186,8 +178,29 @@ def _entry_bounds(
 Maker = Callable[["np.ndarray", "np.ndarray"], "np.ndarray"]
 
 
-def _shuffled(rng: np.random.Generator, makers: list[Maker]) -> list[Maker]:
-    return [makers[int(k)] for k in rng.permutation(len(makers))]
+@dataclass
+class _Packing:
+    """What the tables of one draw share: per length, segments inside segments, each structure used once if possible."""
+
+    rng: np.random.Generator
+    structured: bool
+    structures: dict[int, list[Maker]] = field(default_factory=dict[int, "list[Maker]"])
+
+    def makers(self, length: int) -> list[Maker]:
+        """Ways to fill a table, those to try first first."""
+        if length not in self.structures:
+            outer = _segments(self.rng, length)
+            self.structures[length] = self._shuffled(_structures(length, outer, outer | _segments(self.rng, length)))
+        structures, noise = self.structures[length], self._shuffled(_noise(self.rng, length))
+        return structures + noise if self.structured else noise + structures
+
+    def used(self, length: int, maker: Maker) -> None:
+        """The next table had better be another one."""
+        structures = self.structures[length]
+        structures.sort(key=lambda m: m is maker)
+
+    def _shuffled(self, makers: list[Maker]) -> list[Maker]:
+        return [makers[int(k)] for k in self.rng.permutation(len(makers))]
 
 
 def _noise(rng: np.random.Generator, length: int) -> list[Maker]:
@@ -206,7 +219,7 @@ def _noise(rng: np.random.Generator, length: int) -> list[Maker]:
     ]
 
 
-def _structures(rng: np.random.Generator, length: int, outer: np.ndarray, inner: np.ndarray) -> list[Maker]:
+def _structures(length: int, outer: np.ndarray, inner: np.ndarray) -> list[Maker]:
     """Ways to fill a table from where outer and inner segments begin, as the tables of packed batches are."""
     import numpy as np
 

@@ -8,7 +8,7 @@ maskspec.spec @overlap(%history: index) {
   maskspec.region @history rows [0, history) {
     maskspec.clause j <= i
   }
-  // expected-error@+1 {{Regions @history and @candidate overlap, for example where history=8, rows=8}}
+  // expected-error@+1 {{Regions @history and @candidate overlap, for example where history=3, rows=4}}
   maskspec.region @candidate rows [history - 1, rows) {
     maskspec.clause j <= i
   }
@@ -21,7 +21,7 @@ maskspec.spec @missing_fact(%a: index, %b: index) {
   maskspec.region @first rows [0, a) {
     maskspec.clause j <= i
   }
-  // expected-error@+1 {{Regions @first and @second overlap, for example where a=6, b=2, rows=6}}
+  // expected-error@+1 {{Regions @first and @second overlap, for example where a=8, b=-2, rows=7}}
   maskspec.region @second rows [b, rows) {
     maskspec.clause j <= i
   }
@@ -34,7 +34,7 @@ maskspec.spec @constants() {
   maskspec.region @first rows [0, 3) {
     maskspec.clause j <= i
   }
-  // expected-error@+1 {{Regions @first and @second overlap, for example where rows=8}}
+  // expected-error@+1 {{Regions @first and @second overlap, for example where rows=5}}
   maskspec.region @second rows [2, 5) {
     maskspec.clause j <= i
   }

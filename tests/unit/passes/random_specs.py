@@ -1,4 +1,6 @@
-"""Random specs, as text: one to three Regions over every kind of metadata, with facts that are sometimes what a pass needs."""
+"""Random specs, as text: one to three Regions over every kind of metadata, with facts that a pass may need."""
+
+from typing import ClassVar
 
 from hypothesis import strategies as st
 
@@ -138,9 +140,16 @@ def specs(draw: st.DrawFn) -> str:
 class Surface:
     """A condition as the SSA of a surface rule."""
 
-    ops = {"add": "addi", "sub": "subi", "mul": "muli", "floordiv": "floordivsi", "min": "minsi", "max": "maxsi"}
-    joins = {"and": "andi", "or": "ori"}
-    predicates = {"lt": "slt", "le": "sle", "eq": "eq"}
+    ops: ClassVar = {
+        "add": "addi",
+        "sub": "subi",
+        "mul": "muli",
+        "floordiv": "floordivsi",
+        "min": "minsi",
+        "max": "maxsi",
+    }
+    joins: ClassVar = {"and": "andi", "or": "ori"}
+    predicates: ClassVar = {"lt": "slt", "le": "sle", "eq": "eq"}
 
     def __init__(self) -> None:
         self.lines: list[str] = []
