@@ -143,11 +143,13 @@ def schedule(table: torch.Tensor, length: int, by_col: bool) -> list[torch.Tenso
     slots = table.shape[0]
     area = torch.zeros(tiles, tiles, dtype=torch.int32, device=device)
     begin = torch.full_like(area, slots)
-    end = torch.zeros_like(area)
+    end, most = torch.zeros_like(area), torch.zeros(tiles, TILE, tiles, dtype=torch.int32, device=device)
     for slot in range(slots):
         lo, hi = (torch.nn.functional.pad(x, (0, tiles * TILE - length)) for x in table[slot])
         seen = (torch.minimum(hi[:, None], starts + TILE) - torch.maximum(lo[:, None], starts)).clamp(min=0)
-        seen = seen.view(tiles, TILE, tiles).sum(1).int()
+        seen = seen.view(tiles, TILE, tiles)
+        most += seen > 0
+        seen = seen.sum(1).int()
         area += seen
         begin = torch.where(seen > 0, begin.clamp(max=slot), begin)
         end = torch.where(seen > 0, slot + 1, end)
@@ -159,7 +161,7 @@ def schedule(table: torch.Tensor, length: int, by_col: bool) -> list[torch.Tenso
     ids = torch.arange(tiles, device=device, dtype=torch.int32).expand(tiles, tiles)
     order = torch.argsort(torch.where(partial, 0, torch.where(full, 2, 1)), dim=1, stable=True)
     index = torch.gather(ids, 1, order)
-    live = torch.gather(begin | (end << 16), 1, order)
+    live = torch.gather(begin | (end << 12) | (most.amax(1) << 24), 1, order)
     return [
         x[None].contiguous() for x in (count, index, live, count.sum(1).argsort(descending=True, stable=True).int())
     ]

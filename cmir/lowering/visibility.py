@@ -7,8 +7,9 @@ axis. It may test the interval table of either axis; one unsigned compare says w
 
 - *unrolled*: every slot is tested. A table of the FIXED axis is loaded once, in `prepare_*`; one of the MOVING axis
   with every block.
-- *live*: for many slots of which a tile has few: only `LIVE_SLOTS` slots from `begin` on are tested, and the kernel
-  visits the tile again for more (see skeletons/steps.py).
+- *live*: for many slots of which a tile has few. A visit takes up to `LIVE_SLOTS` of the tile's live slots from `begin`
+  on, keeps at each position of the table's axis the intervals that meet the block (up to three; the descriptor says how
+  many at `most`, and the kernel visits the tile again for more, see skeletons/steps.py), and compares with those alone.
 """
 
 from __future__ import annotations
@@ -20,8 +21,14 @@ from typing import Literal
 Kernel = Literal["forward", "dq", "dkv"]
 Axis = Literal["rows", "cols"]
 
-LIVE_SLOTS = 4
-"""Slots of a live test; a table with more slots than this is tested live."""
+UNROLLED_SLOTS = 4
+"""Most slots of a table that are tested one by one; a table with more is tested live."""
+
+LIVE_SLOTS = 6
+"""Live slots that one visit of a tile takes."""
+
+NEAR_SLOTS = 2
+"""As many of them are looked at without asking whether there are more."""
 
 FIXED_AXIS: dict[Kernel, Axis] = {"forward": "rows", "dq": "rows", "dkv": "cols"}
 """The axis that a kernel's programs own; its tile lists run over the other one."""
@@ -29,7 +36,7 @@ FIXED_AXIS: dict[Kernel, Axis] = {"forward": "rows", "dq": "rows", "dkv": "cols"
 
 def needs_live_test(slots: int) -> bool:
     """Whether a table of so many slots is better tested live than unrolled."""
-    return slots > LIVE_SLOTS
+    return slots > UNROLLED_SLOTS
 
 
 def table_axis(kernel: Kernel, row_slots: int | None, col_slots: int | None) -> Axis:
@@ -67,7 +74,8 @@ def visibility_hooks(
     notes = [f"slot {slot}: {'; '.join(comment)}".removesuffix(": ") for slot, comment in enumerate(comments)]
     fixed = axis == FIXED_AXIS[kernel]
     if live:
-        prepare, visible = _NOTHING, _live_test(fixed, notes)
+        prepare = _NOTHING if fixed else ["return (tl.min(fixed),)"]
+        visible = _live_test(fixed, notes)
     elif fixed:
         prepare, visible = _hoisted_slots(notes), _hoisted_test(notes)
     else:
@@ -75,7 +83,7 @@ def visibility_hooks(
     return {
         f"prepare_{kernel}": _function(f"prepare_{kernel}", "table, fixed, n_table", prepare),
         f"visible_{kernel}": _function(
-            f"visible_{kernel}", "slots, table, fixed, moving, n_table, begin, end", visible
+            f"visible_{kernel}", "slots, table, fixed, moving, start, n_table, begin, end, most", visible
         ),
     }
 
@@ -135,15 +143,35 @@ def _moving_test(notes: Sequence[str]) -> list[str]:
 def _live_test(fixed: bool, notes: Sequence[str]) -> list[str]:
     position, spread = _ORIENTATION[fixed]
     index = "fixed" if fixed else "moving"
+    low, length = ("start", "moving.shape[0]") if fixed else ("slots[0]", "fixed.shape[0]")
+    names = ", ".join(f"{end}{k}" for k in range(3) for end in ("lo", "hi"))
+
+    def keep(first: int, stop: int, indent: str) -> list[str]:
+        return [
+            f"{indent}for offset in tl.static_range({first}, {stop}):",
+            f"{indent}    {names} = keep_slot(",
+            f"{indent}        table, {index}, begin + offset, stop, n_table, low, high, {names}",
+            f"{indent}    )",
+        ]
+
+    def test(k: int) -> str:
+        return _inside("position", f"lo{k}{spread}", f"width{k}{spread}")
+
     return [
         *(f"# {note}" for note in notes),
         f"position = {position}",
-        f"seen = {_EMPTY}",
-        f"for offset in tl.static_range({LIVE_SLOTS}):",
-        "    slot = begin + offset",
-        f"    real = {index} < tl.where(slot < end, n_table, 0)",
-        f"    lo = {_load(0, 'slot', index, 'real')}",
-        f"    width = ({_load(1, 'slot', index, 'real')} - lo).to(tl.uint32, bitcast=True)",
-        f"    seen |= {_inside('position', f'lo{spread}', f'width{spread}')}",
+        f"low = {low}",
+        f"high = low + {length}",
+        f"stop = tl.minimum(end, begin + slots_a_visit(most, {LIVE_SLOTS}))",
+        *(f"{name} = tl.zeros_like({index})" for name in names.split(", ")),
+        *keep(0, NEAR_SLOTS, ""),
+        f"if stop - begin > {NEAR_SLOTS}:",
+        *keep(NEAR_SLOTS, LIVE_SLOTS, "    "),
+        *(f"width{k} = (hi{k} - lo{k}).to(tl.uint32, bitcast=True)" for k in range(3)),
+        f"seen = {test(0)}",
+        "if most > 1:",
+        f"    seen |= {test(1)}",
+        "if most > 2:",
+        f"    seen |= {test(2)}",
         "return seen",
     ]

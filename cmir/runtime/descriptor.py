@@ -10,13 +10,16 @@ from typing import Any, NamedTuple
 
 import torch
 
-from cmir.errors import MetadataError
+from cmir.errors import CmirError, MetadataError
 from cmir.runtime.launch import on_device, require_backend
 from cmir.runtime.metadata import pack
 from cmir.signature import Signature
 
 TILES = (16, 32, 64, 128)
 """Tile sizes that the preprocess kernels are made for."""
+
+MAX_SLOTS = 4095
+"""Most slots of a table: a live word has 12 bits for one."""
 
 _ALIGNMENT = 32
 """Of each tensor in the allocation, in int32: pointers are aligned whatever the lengths, so kernels never recompile."""
@@ -40,7 +43,8 @@ class Descriptor:
     - `row_table` int32 [Z, K, 2, M]: the visible columns of a row are the K intervals [lo, hi); None if unbounded.
     - `row_count` int32 [Z, TM, 2]: number of partial and of full tiles in each row of tiles.
     - `row_index` int32 [Z, TM, TN]: partial tile ids from the front, full ones at the back, the rest undefined.
-    - `row_live` int32 [Z, TM, TN]: first live slot | end << 16 of each partial tile (one entry if not asked for).
+    - `row_live` int32 [Z, TM, TN]: first live slot | end << 12 | most a line meets << 24 of each
+      partial tile, of the table that the schedule's kernels test (one entry if not asked for).
     - `row_order` int32 [Z, TM]: tile rows by listed tiles, most first.
     - `row_state` int32 [Z, TM, ceil(TN / 16)]: two bits a tile: 0 empty, 1 partial, 2 full.
 
@@ -164,6 +168,8 @@ def build(
     packed = pack(signature, rows, cols, metadata, device)
     require_backend(packed.device)
     row_slots, col_slots = signature.row_slots or 0, signature.col_slots or 0
+    if max(row_slots, col_slots) > MAX_SLOTS:
+        raise CmirError(f"mask {signature.name!r} has {max(row_slots, col_slots)} slots; kernels take at most {MAX_SLOTS}")
     if 2 * row_slots * rows >= 2**31 or 2 * col_slots * cols >= 2**31:
         raise MetadataError(
             f"mask {signature.name!r}: an interval table of {max(row_slots * rows, col_slots * cols)} intervals a mask "

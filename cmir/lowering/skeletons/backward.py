@@ -12,7 +12,15 @@ No atomics: the result is deterministic.
 import triton
 import triton.language as tl
 
-from cmir.lowering.skeletons.steps import advance, count_steps, enter, load_block, program_place
+from cmir.lowering.skeletons.steps import (  # hooks use what the skeleton does not
+    advance,
+    count_steps,
+    enter,
+    keep_slot,  # noqa: F401
+    load_block,
+    program_place,
+    slots_a_visit,  # noqa: F401
+)
 
 
 # hook: prepare_dq
@@ -26,7 +34,7 @@ def prepare_dq(table, fixed, n_table):
 
 # hook: visible_dq
 @triton.jit
-def visible_dq(slots, table, fixed, moving, n_table, begin, end):
+def visible_dq(slots, table, fixed, moving, start, n_table, begin, end, most):
     """Visibility of the pairs, [FIXED, MOVING]."""
     return (moving[None, :] - slots[0][:, None]).to(tl.uint32, bitcast=True) < slots[1][:, None]
 
@@ -42,7 +50,7 @@ def prepare_dkv(table, fixed, n_table):
 
 # hook: visible_dkv
 @triton.jit
-def visible_dkv(slots, table, fixed, moving, n_table, begin, end):
+def visible_dkv(slots, table, fixed, moving, start, n_table, begin, end, most):
     """Visibility of the pairs, [FIXED, MOVING]."""
     return (moving[None, :] - slots[0][:, None]).to(tl.uint32, bitcast=True) < slots[1][:, None]
 
@@ -88,7 +96,7 @@ def dq_walk(
     v_offsets = lane[:, None] * stride_vn + tl.arange(0, DV)[None, :]
     entry = first
     part = tl.full([], 0, tl.int32)
-    tile, begin, end = enter(index, live, entry, LIVE_SLOTS)
+    tile, begin, end, most = enter(index, live, entry, LIVE_SLOTS)
     for _ in range(count_steps(live + first, count, PARTS, LIVE_SLOTS)):
         start = tile * TILE_N + part * BLOCK_N
         moving = start + lane
@@ -97,13 +105,13 @@ def dq_walk(
         score = tl.dot(q, key.T, input_precision="ieee")
         weight = tl.exp2(score * scale - lse[:, None])
         if MASKED:
-            seen = visible_dq(slots, table, fixed, moving, n_table, begin, end)
+            seen = visible_dq(slots, table, fixed, moving, start, n_table, begin, end, most)
             weight = tl.where(seen, weight, 0.0)
         dweight = tl.dot(dout, value.T, input_precision="ieee")
         dscore = weight * (dweight - delta[:, None])
         dq = tl.dot(dscore.to(key.dtype), key, dq, input_precision="ieee")
-        entry, part, tile, begin, end = advance(
-            index, live, entry, first + count - 1, part, PARTS, begin, end, LIVE_SLOTS
+        entry, part, tile, begin, end, most = advance(
+            index, live, entry, first + count - 1, part, PARTS, begin, end, most, LIVE_SLOTS
         )
     return dq
 
@@ -190,7 +198,7 @@ def dkv_walk(
     parts = together * PARTS
     entry = first
     part = tl.full([], 0, tl.int32)
-    tile, begin, end = enter(index, live, entry, LIVE_SLOTS)
+    tile, begin, end, most = enter(index, live, entry, LIVE_SLOTS)
     for _ in range(count_steps(live + first, count, parts, LIVE_SLOTS)):
         head = (part // PARTS).to(tl.int64)
         start = tile * TILE_M + (part % PARTS) * BLOCK_M
@@ -203,15 +211,15 @@ def dkv_walk(
         score = tl.dot(k, query.T, input_precision="ieee")
         weight = tl.exp2(score * scale - row_lse[None, :])
         if MASKED:
-            seen = visible_dkv(slots, table, fixed, moving, n_table, begin, end)
+            seen = visible_dkv(slots, table, fixed, moving, start, n_table, begin, end, most)
             weight = tl.where(seen, weight, 0.0)
         gradient = load_block(dout + head * stride_gh + above * stride_gm, g_offsets, moving, rows, EVEN)
         dv = tl.dot(weight.to(gradient.dtype), gradient, dv, input_precision="ieee")
         dweight = tl.dot(v, gradient.T, input_precision="ieee")
         dscore = weight * (dweight - row_delta[None, :])
         dk = tl.dot(dscore.to(query.dtype), query, dk, input_precision="ieee")
-        entry, part, tile, begin, end = advance(
-            index, live, entry, first + count - 1, part, parts, begin, end, LIVE_SLOTS
+        entry, part, tile, begin, end, most = advance(
+            index, live, entry, first + count - 1, part, parts, begin, end, most, LIVE_SLOTS
         )
     return dk, dv
 

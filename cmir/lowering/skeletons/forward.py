@@ -9,7 +9,15 @@ then the full ones without, and keeps an online softmax in base 2. Where nothing
 import triton
 import triton.language as tl
 
-from cmir.lowering.skeletons.steps import advance, count_steps, enter, load_block, program_place
+from cmir.lowering.skeletons.steps import (  # hooks use what the skeleton does not
+    advance,
+    count_steps,
+    enter,
+    keep_slot,  # noqa: F401
+    load_block,
+    program_place,
+    slots_a_visit,  # noqa: F401
+)
 
 
 # hook: prepare_forward
@@ -23,7 +31,7 @@ def prepare_forward(table, fixed, n_table):
 
 # hook: visible_forward
 @triton.jit
-def visible_forward(slots, table, fixed, moving, n_table, begin, end):
+def visible_forward(slots, table, fixed, moving, start, n_table, begin, end, most):
     """Visibility of the pairs, [FIXED, MOVING]."""
     return (moving[None, :] - slots[0][:, None]).to(tl.uint32, bitcast=True) < slots[1][:, None]
 
@@ -42,14 +50,14 @@ def forward_walk(
     v_offsets = lane[:, None] * stride_vn + tl.arange(0, DV)[None, :]
     entry = first
     part = tl.full([], 0, tl.int32)
-    tile, begin, end = enter(index, live, entry, LIVE_SLOTS)
+    tile, begin, end, most = enter(index, live, entry, LIVE_SLOTS)
     for _ in range(count_steps(live + first, count, PARTS, LIVE_SLOTS)):
         start = tile * TILE_N + part * BLOCK_N
         moving = start + lane
         key = load_block(k + start.to(tl.int64) * stride_kn, k_offsets, moving, cols, EVEN)
         score = tl.dot(q, key.T, input_precision="ieee")
         if MASKED:
-            seen = visible_forward(slots, table, fixed, moving, n_table, begin, end)
+            seen = visible_forward(slots, table, fixed, moving, start, n_table, begin, end, most)
             score = tl.where(seen, score, float("-inf"))
         new_peak = tl.maximum(peak, tl.max(score, 1) * scale)
         safe = tl.where(new_peak == float("-inf"), 0.0, new_peak) if MASKED else new_peak
@@ -60,8 +68,8 @@ def forward_walk(
         value = load_block(v + start.to(tl.int64) * stride_vn, v_offsets, moving, cols, EVEN)
         acc = tl.dot(weight.to(value.dtype), value, acc, input_precision="ieee")
         peak = new_peak
-        entry, part, tile, begin, end = advance(
-            index, live, entry, first + count - 1, part, PARTS, begin, end, LIVE_SLOTS
+        entry, part, tile, begin, end, most = advance(
+            index, live, entry, first + count - 1, part, PARTS, begin, end, most, LIVE_SLOTS
         )
     return acc, total, peak
 

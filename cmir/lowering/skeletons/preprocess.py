@@ -125,9 +125,7 @@ def first_break(fact, index, mask):
 
 
 @triton.jit
-def append_tiles(
-    state, index, live, base, t, partial, full, n_partial, n_full, tiles, first_slot, end_slot, LIVE: tl.constexpr
-):
+def append_tiles(state, index, live, base, t, partial, full, n_partial, n_full, tiles, live_word, LIVE: tl.constexpr):
     """Stores the states of the tiles t (consecutive from base, a multiple of 16), lists them; the new list lengths.
 
     Partial tiles grow from the front of the list and so ascend; full tiles grow from its back.
@@ -143,7 +141,7 @@ def append_tiles(
     back = tiles - n_full - (seen >> 16)
     tl.store(index + tl.where(partial, front, back), t, mask=partial | full)
     if LIVE:
-        tl.store(live + front, first_slot | (end_slot << 16), mask=partial)
+        tl.store(live + front, live_word, mask=partial)
     total = tl.sum(pair)
     return n_partial + (total & 0xFFFF), n_full + (total >> 16)
 
@@ -227,6 +225,7 @@ def list_tiles(
             seen = tl.zeros([TILE, STEP], tl.int32)
             first_slot = tl.full([TILE, STEP], SLOTS, tl.int32)
             end_slot = tl.zeros([TILE, STEP], tl.int32)
+            met = tl.zeros([TILE, STEP], tl.int32)
             for k in range(SLOTS):
                 lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)
                 hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)
@@ -240,6 +239,7 @@ def list_tiles(
                     if LIVE:
                         first_slot = tl.where(overlap > 0, tl.minimum(first_slot, k), first_slot)
                         end_slot = tl.where(overlap > 0, k + 1, end_slot)
+                        met += (overlap > 0).to(tl.int32)
                     seen += overlap
             visible = tl.sum(seen, axis=0)
             # Full: every pair of the tile's valid rows and of all TILE_N columns. A ragged last column tile cannot be.
@@ -257,8 +257,9 @@ def list_tiles(
                 n_partial,
                 n_full,
                 tiles,
-                tl.min(first_slot, axis=0),
-                tl.max(end_slot, axis=0),
+                tl.min(first_slot, axis=0)
+                | (tl.max(end_slot, axis=0) << 12)
+                | (tl.minimum(tl.max(met, axis=0), 127) << 24),
                 LIVE,
             )
             pairs += tl.sum(visible).to(tl.int64)
@@ -564,8 +565,7 @@ def transpose_schedule(
         tile_state = (word >> (2 * (tile % 16))) & 3
         partial = tile_state == 1
         full = tile_state == 2
-        first_slot = tl.zeros([BLOCK], tl.int32)
-        end_slot = tl.zeros([BLOCK], tl.int32)
+        live_word = tl.zeros([BLOCK], tl.int32)
         if LIVE:
             # This tile's place among the partial tiles of s, which ascend, by binary search.
             low = tl.zeros([BLOCK], tl.int32)
@@ -578,11 +578,9 @@ def transpose_schedule(
                 low = tl.where(open_ & smaller, middle + 1, low)
                 high = tl.where(open_ & (smaller == 0), middle, high)
                 width = width // 2
-            slots = tl.load(from_live + from_line * tiles + low, mask=partial, other=0)
-            first_slot = slots & 0xFFFF
-            end_slot = slots >> 16
+            live_word = tl.load(from_live + from_line * tiles + low, mask=partial, other=0)
         n_partial, n_full = append_tiles(
-            state, index, live, base, s, partial, full, n_partial, n_full, from_tiles, first_slot, end_slot, LIVE
+            state, index, live, base, s, partial, full, n_partial, n_full, from_tiles, live_word, LIVE
         )
     tl.store(count + 2 * line, n_partial)
     tl.store(count + 2 * line + 1, n_full)

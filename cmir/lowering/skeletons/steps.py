@@ -6,12 +6,22 @@ overlap the matrix products of the one before even where a tile ends and the nex
 from step to step, one ahead of its use, so that no load waits for the list.
 
 A tile is visited `parts` times: once per block in it (and once per query head of a group). With many slots
-(`LIVE_SLOTS` > 0) it is visited again for every further `LIVE_SLOTS` of its live slots: the slots of a row are
-disjoint, so each visit sees other pairs and the visits add up.
+(`LIVE_SLOTS` > 0) a visit tests that many of the tile's live slots, and the tile is visited again for further ones: the
+slots of a row are disjoint, so each visit sees other pairs and the visits add up.
 """
 
 import triton
 import triton.language as tl
+
+
+KEPT: tl.constexpr = tl.constexpr(3)
+"""Intervals that a position keeps of the live slots of a visit."""
+
+
+@triton.jit
+def slots_a_visit(most, LIVE_SLOTS: tl.constexpr):
+    """How many live slots one visit may test: a position of the tile meets `most` of them and can keep KEPT."""
+    return tl.where(most <= KEPT, LIVE_SLOTS, KEPT)
 
 
 @triton.jit
@@ -24,40 +34,57 @@ def count_steps(live, count, parts, LIVE_SLOTS: tl.constexpr):
         for first in range(0, count, 128):
             entry = first + tl.arange(0, 128)
             word = tl.load(live + entry, mask=entry < count, other=0)
-            slots = ((word >> 16) & 0xFFFF) - (word & 0xFFFF)
-            visits += tl.where(entry < count, tl.maximum((slots + LIVE_SLOTS - 1) // LIVE_SLOTS, 1), 0)
+            slots = ((word >> 12) & 0xFFF) - (word & 0xFFF)
+            at_once = slots_a_visit(word >> 24, LIVE_SLOTS)
+            visits += tl.where(entry < count, tl.maximum((slots + at_once - 1) // at_once, 1), 0)
         return tl.sum(visits) * parts
 
 
 @triton.jit
 def enter(index, live, entry, LIVE_SLOTS: tl.constexpr):
-    """The tile at `entry` of the list and its live slots: (tile, begin, end)."""
+    """The tile at `entry` of the list and its live slots: (tile, begin, end, most)."""
     tile = tl.load(index + entry)
     begin = tl.full([], 0, tl.int32)
     end = tl.full([], 0, tl.int32)
+    most = tl.full([], 0, tl.int32)
     if LIVE_SLOTS > 0:
         word = tl.load(live + entry)
-        begin = word & 0xFFFF
-        end = (word >> 16) & 0xFFFF
-    return tile, begin, end
+        begin = word & 0xFFF
+        end = (word >> 12) & 0xFFF
+        most = word >> 24
+    return tile, begin, end, most
 
 
 @triton.jit
-def advance(index, live, entry, last, part, parts, begin, end, LIVE_SLOTS: tl.constexpr):
-    """The next step: (entry, part, tile, begin, end). Past `last` it stays on `last`, so every load is in the list."""
+def advance(index, live, entry, last, part, parts, begin, end, most, LIVE_SLOTS: tl.constexpr):
+    """The next step: (entry, part, tile, begin, end, most). Past `last` it stays there, so every load is in the list."""
     part += 1
     wrapped = part == parts
     part = tl.where(wrapped, 0, part)
     if LIVE_SLOTS > 0:
-        again = wrapped & (begin + LIVE_SLOTS < end)
-        moved = wrapped & (begin + LIVE_SLOTS >= end)
+        following = begin + slots_a_visit(most, LIVE_SLOTS)
+        moved = wrapped & (following >= end)
         entry = tl.minimum(entry + moved.to(tl.int32), last)
-        tile, first, end = enter(index, live, entry, LIVE_SLOTS)
-        begin = tl.where(moved, first, tl.where(again, begin + LIVE_SLOTS, begin))
+        tile, first, end, most = enter(index, live, entry, LIVE_SLOTS)
+        begin = tl.where(moved, first, tl.where(wrapped, following, begin))
     else:
         entry = tl.minimum(entry + wrapped.to(tl.int32), last)
         tile = tl.load(index + entry)
-    return entry, part, tile, begin, end
+    return entry, part, tile, begin, end, most
+
+
+@triton.jit
+def keep_slot(table, index, slot, stop, n_table, low, high, lo0, hi0, lo1, hi1, lo2, hi2):
+    """Keeps the interval of a live slot at the positions `index` where it meets [low, high): the last three met."""
+    real = index < tl.where(slot < stop, n_table, 0)
+    lo = tl.load(table + (2 * slot + 0) * n_table + index, mask=real, other=0)
+    hi = tl.load(table + (2 * slot + 1) * n_table + index, mask=real, other=0)
+    meets = (lo < hi) & (lo < high) & (low < hi)
+    lo2 = tl.where(meets, lo1, lo2)
+    hi2 = tl.where(meets, hi1, hi2)
+    lo1 = tl.where(meets, lo0, lo1)
+    hi1 = tl.where(meets, hi0, hi1)
+    return tl.where(meets, lo, lo0), tl.where(meets, hi, hi0), lo1, hi1, lo2, hi2
 
 
 @triton.jit

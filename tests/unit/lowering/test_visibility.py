@@ -31,7 +31,7 @@ def prepare_forward(table, fixed, n_table):
 """,
         "visible_forward": """\
 @triton.jit
-def visible_forward(slots, table, fixed, moving, n_table, begin, end):
+def visible_forward(slots, table, fixed, moving, start, n_table, begin, end, most):
     position = moving[None, :]
     seen = tl.zeros([fixed.shape[0], moving.shape[0]], tl.int1)
     # slot 0: history; candidate

@@ -78,9 +78,10 @@ def schedule(
         own, other = (t * m, (t + 1) * m), (u * n, (u + 1) * n)
         span, reach = (own, other) if along else (other, own)
         lo, hi = table[:, 0, span[0] : span[1]], table[:, 1, span[0] : span[1]]
-        touching = ((lo < hi) & (lo < reach[1]) & (hi > reach[0])).any(1).nonzero().flatten().tolist()
+        meets = (lo < hi) & (lo < reach[1]) & (hi > reach[0])
+        touching = meets.any(1).nonzero().flatten().tolist()
         index[t, count[t, 0]] = u
-        live[t, count[t, 0]] = touching[0] | (touching[-1] + 1) << 16
+        live[t, count[t, 0]] = touching[0] | (touching[-1] + 1) << 12 | int(meets.sum(0).max()) << 24
         count[t, 0] += 1
     order = count.sum(1).argsort(descending=True, stable=True).int()
     return count, index, live, order

@@ -76,27 +76,25 @@ def runs(visible: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return table
 
 
-def check_schedule(descriptor: Descriptor, axis: str, z: int, states: np.ndarray, slots: np.ndarray | None) -> None:
-    """One axis of mask z against `states` [tiles, others]; `slots` bool [K, tiles, others]: touched by that slot."""
+def check_schedule(descriptor: Descriptor, axis: str, z: int, states: np.ndarray, words: np.ndarray | None) -> None:
+    """One axis of mask z against `states` and `live_words`, [tiles, others]."""
     count = getattr(descriptor, f"{axis}_count")[z].cpu().numpy()
     index = getattr(descriptor, f"{axis}_index")[z].cpu().numpy()
-    words = getattr(descriptor, f"{axis}_state")[z].cpu().numpy()
+    state = getattr(descriptor, f"{axis}_state")[z].cpu().numpy()
     tiles, others = states.shape
     packed = np.zeros((tiles, -(-others // 16)), np.int64)
     for other in range(others):
         packed[:, other // 16] |= states[:, other].astype(np.int64) << (2 * (other % 16))
-    np.testing.assert_array_equal(words, packed.astype(np.uint32).view(np.int32))
+    np.testing.assert_array_equal(state, packed.astype(np.uint32).view(np.int32))
     np.testing.assert_array_equal(count, np.stack([(states == 1).sum(1), (states == 2).sum(1)], axis=1))
     for tile in range(tiles):
         n_partial, n_full = count[tile]
         partial = index[tile, :n_partial]
         np.testing.assert_array_equal(partial, np.flatnonzero(states[tile] == 1))
         np.testing.assert_array_equal(np.sort(index[tile, others - n_full :]), np.flatnonzero(states[tile] == 2))
-        if slots is not None:
+        if words is not None:
             live = getattr(descriptor, f"{axis}_live")[z, tile, :n_partial].cpu().numpy()
-            touched = slots[:, tile, partial]
-            np.testing.assert_array_equal(live & 0xFFFF, touched.argmax(0))
-            np.testing.assert_array_equal(live >> 16, len(touched) - touched[::-1].argmax(0))
+            np.testing.assert_array_equal(live, words[tile, partial])
     work = count.sum(1)
     np.testing.assert_array_equal(
         getattr(descriptor, f"{axis}_order")[z].cpu().numpy(),
@@ -104,16 +102,21 @@ def check_schedule(descriptor: Descriptor, axis: str, z: int, states: np.ndarray
     )
 
 
-def touched_tiles(table: np.ndarray, length: int, tile: int, others_tile: int) -> np.ndarray:
-    """Bool [K, tiles, others]: the tiles that each slot of a table [K, 2, lines] touches."""
+def live_words(table: np.ndarray, length: int, tile: int, others_tile: int) -> np.ndarray:
+    """Int [tiles, others]: first live slot | end << 12 | most a line meets << 24, of a table [K, 2, lines]."""
     slots, _, lines = table.shape
-    touched = np.zeros((slots, -(-lines // tile), -(-length // others_tile)), bool)
-    for k in range(slots):
-        for n in range(lines):
-            lo, hi = table[k, :, n]
-            if lo < hi:
-                touched[k, n // tile, lo // others_tile : (hi - 1) // others_tile + 1] = True
-    return touched
+    meets = np.zeros((slots, lines, -(-length // others_tile)), bool)
+    for k, n in np.ndindex(slots, lines):
+        lo, hi = table[k, :, n]
+        if lo < hi:
+            meets[k, n, lo // others_tile : (hi - 1) // others_tile + 1] = True
+    words = np.zeros((-(-lines // tile), meets.shape[2]), int)
+    for t in range(len(words)):
+        part = meets[:, t * tile : (t + 1) * tile]
+        touched = part.any(1)
+        end = slots - touched[::-1].argmax(0)
+        words[t] = touched.argmax(0) | end << 12 | np.minimum(part.sum(0).max(0, initial=0), 127) << 24
+    return words
 
 
 def tile_states(visible: np.ndarray, tile: tuple[int, int]) -> np.ndarray:
@@ -143,10 +146,10 @@ def check(
     descriptor = build(module, signature, rows, cols, metadata, tile=tile, live=(True, True)).check()
     for z, mask in enumerate(visible):
         states = tile_states(mask, tile)
-        by_row = touched_tiles(per_mask[0][z], cols, tile[0], tile[1])
-        by_col = touched_tiles(per_mask[1][z], rows, tile[1], tile[0])
-        check_schedule(descriptor, "row", z, states, by_row if bounded[0] else by_col.transpose(0, 2, 1))
-        check_schedule(descriptor, "col", z, states.T, by_col if bounded[1] else by_row.transpose(0, 2, 1))
+        by_row = live_words(per_mask[0][z], cols, tile[0], tile[1])
+        by_col = live_words(per_mask[1][z], rows, tile[1], tile[0])
+        check_schedule(descriptor, "row", z, states, by_row if bounded[0] else by_col.T)
+        check_schedule(descriptor, "col", z, states.T, by_col if bounded[1] else by_row.T)
         assert descriptor.area[z] == mask.sum()
         for name, table, given in zip(("row_table", "col_table"), per_mask, bounded, strict=True):
             stored = getattr(descriptor, name)
