@@ -1,7 +1,7 @@
 """Launch configurations of the attention kernels: one table, looked up, never tuned at run time.
 
-The 16-bit rows for head dimension 128 are the best of a sweep on an H200 (benchmarks/kernels.py, figures in benchmarks/NOTES.md); the others
-were chosen for the registers and shared memory that they take.
+The 16-bit rows for head dimension 128 are the best of sweeps on an H200 (benchmarks/kernels.py, figures in
+benchmarks/NOTES.md); the others were chosen for the registers and shared memory that they take.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ SlotClass = Literal["few", "many"]
 
 HEAD_DIMS = (16, 32, 64, 128)
 """Head dimensions that the kernels take, for q/k and for v."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -42,7 +43,7 @@ _TABLE: tuple[tuple[int, int, SlotClass, Config], ...] = (
     (64, 16, "few", Config(Block(128, 128, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (64, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (128, 16, "few", Config(Block(64, 64, 4, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
-    (128, 16, "many", Config(Block(128, 128, 8, 2), Block(64, 64, 4, 2), Block(64, 64, 4, 2), True)),
+    (128, 16, "many", Config(Block(64, 64, 4, 2), Block(32, 64, 4, 3), Block(64, 64, 4, 2), False)),
     (128, 32, "many", Config(Block(16, 16, 4, 2), Block(16, 16, 4, 1), Block(16, 16, 4, 1), True)),
 )
 
