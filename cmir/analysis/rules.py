@@ -205,7 +205,7 @@ class _SurfaceReader:
             divisor = simplify(args[1])
             if divisor.op != "const" or divisor.value <= 0:
                 raise SpecError(f"'{op.name}' divides by a positive integer known at compile time, got {divisor}", op)
-        if name == "mul" and all(simplify(a).op != "const" and _varies(a) for a in args):
+        if name == "mul" and all(simplify(a).op != "const" and _varies(a, self.spec) for a in args):
             raise SpecError(
                 f"'{op.name}' multiplies by an integer known at compile time, got {args[0]} * {args[1]}", op
             )
@@ -218,6 +218,7 @@ class _SurfaceReader:
         return make("exists", op.lo.data, op.hi.data, self._block(op.body.block), data=bound)
 
 
-def _varies(e: Expr) -> bool:
-    """Whether a factor is unknown at compile time once `exists` is expanded."""
-    return any(not name.startswith(_BOUND) for name in free_names(e))
+def _varies(e: Expr, spec: SpecOp) -> bool:
+    """Whether a factor is unknown at compile time once `exists` is expanded and constant tables are folded."""
+    constants = spec.constant_tables()
+    return any(not name.startswith(_BOUND) and name not in constants for name in free_names(e))

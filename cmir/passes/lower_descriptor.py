@@ -21,11 +21,13 @@ After:
       descriptor.slots cols (%j) { ... }
     }
 
-Endpoints become SSA, equal terms once. The facts of the spec become numbered checks. Slots that nothing proves disjoint are united where they
-overlap. Every end is clamped into its axis: metadata that break the facts give a wrong mask and a status that says so, never an access
-outside a table. An axis whose table has a residual gets no slots; if both axes have one, the pass refuses and names the literals.
+Endpoints become SSA, equal terms once. The facts of the spec become numbered checks. Slots that nothing proves disjoint
+are united where they overlap. Every end is clamped into its axis: metadata that break the facts give a wrong mask and a
+status that says so, never an access outside a table. An axis whose table has a residual gets no slots; if both axes
+have one, the pass refuses and names the literals.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
@@ -39,7 +41,23 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from cmir.analysis.facts import Fact, facts_of, in_range
 from cmir.analysis.linear import negate, simplify
 from cmir.dialects.descriptor import EndpointsOp, FactOp, FirstOp, HoldsOp, LengthOp, PreprocessOp, SlotsOp
-from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, and_, const, free_names, le, lt, maximum, minimum, or_, select, var
+from cmir.dialects.expr import (
+    COLS,
+    ROWS,
+    TRUE,
+    ZERO,
+    Expr,
+    and_,
+    const,
+    free_names,
+    le,
+    lt,
+    maximum,
+    minimum,
+    or_,
+    select,
+    var,
+)
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import INDEX, ColsOp, LookupOp, ModOp, RowsOp, SpecOp
 from cmir.errors import SpecError
@@ -113,7 +131,7 @@ def build_preprocess(spec: SpecOp, tables: list[TableOp]) -> PreprocessOp:
     return out
 
 
-def _slots(table: TableOp, metadata: dict[str, SSAValue]) -> SlotsOp:
+def _slots(table: TableOp, metadata: Mapping[str, SSAValue]) -> SlotsOp:
     assert table.slots is not None
     here = var(table.fixed)
     _, end = table.bounds
@@ -164,7 +182,7 @@ def _fuse(a: tuple[Expr, Expr], b: tuple[Expr, Expr]) -> tuple[tuple[Expr, Expr]
     return empty, (select(overlap, minimum(a_lo, b_lo), b_lo), select(overlap, maximum(a_hi, b_hi), b_hi))
 
 
-def _fact(number: int, fact: Fact, metadata: dict[str, SSAValue]) -> FactOp:
+def _fact(number: int, fact: Fact, metadata: Mapping[str, SSAValue]) -> FactOp:
     emitter = _Emitter(metadata)
     condition = fact.condition
     if fact.over is not None:
@@ -179,16 +197,18 @@ def _fact(number: int, fact: Fact, metadata: dict[str, SSAValue]) -> FactOp:
 class _Emitter:
     """Expressions as SSA in one block; equal terms are emitted once."""
 
-    def __init__(self, metadata: dict[str, SSAValue], outer: "_Emitter | None" = None) -> None:
+    def __init__(self, metadata: Mapping[str, SSAValue], outer: "_Emitter | None" = None) -> None:
         self.metadata = metadata
         self.block = Block()
         self.builder = Builder(InsertPoint.at_end(self.block))
         self.memo: dict[Expr, SSAValue] = {} if outer is None else dict(outer.memo)
         self.location: LocationAttr = UNKNOWN_LOC if outer is None else outer.location
+        self.source: Operation | None = None if outer is None else outer.source
 
     def note(self, text: str, source: Operation) -> None:
         """What the ops from here on belong to: the printer repeats it on every line."""
         self.location = NameLoc(StringAttr(text), source.location)
+        self.source = source
 
     def bind(self, name: str) -> SSAValue:
         """A block argument that an index name stands for."""
@@ -211,6 +231,8 @@ class _Emitter:
     def _emit(self, e: Expr) -> SSAValue:
         match e.op:
             case "const":
+                if not -(2**31) <= e.value < 2**31:
+                    raise SpecError(f"the number {e.value} does not fit the kernels' int32", self.source)
                 return self._add(arith.ConstantOp(IntegerAttr(e.value, INDEX)))
             case "bool":
                 return self._add(arith.ConstantOp(BoolAttr.from_bool(bool(e.value))))
@@ -251,4 +273,3 @@ class _Emitter:
         inner.bind(e.name)
         inner.builder.insert(HoldsOp(inner.emit(e.args[2])))
         return self._add(FirstOp(lo, hi, Region(inner.block)))
-

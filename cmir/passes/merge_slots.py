@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 Terms = frozenset[tuple[Expr, int]]
 
-PROOFS = 6  # candidates for one pair that z3 is asked about
+PROOFS = 6
 
 
 @dataclass(frozen=True)
@@ -56,28 +56,31 @@ class MergeSlots(ModulePass):
 
     name = "merge-slots"
 
+    proofs: int = PROOFS
+    """Candidates for the union of one pair that a proof is tried for; with 0 no spans are merged."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for table in [o for o in op.walk() if isinstance(o, TableOp)]:
             spec = spec_of_table(table)
             assert spec is not None, "verified"
-            Rewriter.replace_op(table, merge(table, facts_of(spec)), [])
+            Rewriter.replace_op(table, merge(table, facts_of(spec), self.proofs), [])
 
 
-def merge(table: TableOp, facts: Facts) -> TableOp:
+def merge(table: TableOp, facts: Facts, proofs: int = PROOFS) -> TableOp:
     """The table with as few spans per region as can be proved; an unbounded table (one with a residual) as it is."""
     if table.residual_span is not None:
         return table.clone()
-    regions = [_merge_region(table, region, facts) for region in table.regions_of_table]
+    regions = [_merge_region(table, region, facts, proofs) for region in table.regions_of_table]
     slots = max((len(r.spans) for r in regions), default=0)
     out = TableOp(table.sym_name.data, table.spec.data, table.axis.data, regions, slots)
     out.location = table.location
     return out
 
 
-def _merge_region(table: TableOp, region: RegionOp, facts: Facts) -> RegionOp:
+def _merge_region(table: TableOp, region: RegionOp, facts: Facts, proofs: int) -> RegionOp:
     entailment = Entailment(facts, table.fixed, region.lo.data, region.hi.data)
     spans = [_Span(entailment, s.lo.data, s.hi.data, s.condition, s.origins) for s in region.spans]
-    spans = _merge_all(spans)
+    spans = _merge_all(spans, proofs)
     fuse = sorted(
         closure_of_fuse((a, b) for a, b in combinations(range(len(spans)), 2) if not spans[a].disjoint(spans[b]))
     )
@@ -88,18 +91,18 @@ def _merge_region(table: TableOp, region: RegionOp, facts: Facts) -> RegionOp:
     return out
 
 
-def _merge_all(spans: "list[_Span]") -> "list[_Span]":
+def _merge_all(spans: "list[_Span]", proofs: int) -> "list[_Span]":
     """Merge pairs until no pair merges. A pair that failed is not tried again until one of the two changes."""
-    failed: set[tuple[int, int]] = set()
+    failed: set[tuple[_Span, _Span]] = set()  # of the spans themselves: an id may be given again
     again = True
     while again:
         again = False
         for a, b in combinations(range(len(spans)), 2):
-            if (id(spans[a]), id(spans[b])) in failed:
+            if (spans[a], spans[b]) in failed:
                 continue
-            united = spans[a].unite(spans[b])
+            united = spans[a].unite(spans[b], proofs)
             if united is None:
-                failed.add((id(spans[a]), id(spans[b])))
+                failed.add((spans[a], spans[b]))
                 continue
             spans = [united if k == a else s for k, s in enumerate(spans) if k != b]
             again = True
@@ -154,7 +157,7 @@ class _Span:
         lowest, highest = other._edges[0], self._edges[1]
         return any(key in lowest and top <= lowest[key] for key, top in highest.items())
 
-    def unite(self, other: "_Span") -> "_Span | None":
+    def unite(self, other: "_Span", proofs: int) -> "_Span | None":
         """One span equal to the union, if a candidate is proved to be."""
         import numpy as np
 
@@ -170,12 +173,12 @@ class _Span:
             c = c_when.astype(bool) & (c_lo < c_hi)
             if not bool(((c == want) & (~want | ((c_lo == want_lo) & (c_hi == want_hi)))).all()):
                 continue
+            if tried == proofs:
+                return None
             if self.entailment.prove(_equals_union(self, other, lo, hi, when)).proved:
                 lo, hi = (simplify_under(self.entailment, e, when) for e in (lo, hi))
                 return _Span(self.entailment, lo, hi, when, self.origins + other.origins)
             tried += 1
-            if tried == PROOFS:
-                return None
         return None
 
 

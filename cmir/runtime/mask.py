@@ -4,7 +4,8 @@
     desc = mask.describe(rows=n, cols=n, history=h, start=s)
     out = cmir.attention(q, k, v, desc)
 
-Compiling needs no GPU and no torch. The oracle (`dense`) runs the rule as it was written; everything else runs what the passes made of it.
+Compiling needs no GPU and no torch. The oracle (`dense`) runs the rule as it was written; everything else runs what the
+passes made of it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def compile(spec: str | Path | MaskSpec, *, statics: Mapping[str, int] | None = 
         statics: other values for statics of the spec, e.g. `{"radius": 8}`.
 
     Returns:
-        The compiled mask. The same text gives the same object within a process, and comes from an on-disk cache between processes.
+        The compiled mask. The same text gives the same object within a process, and comes from an on-disk cache between
+        processes.
 
     Raises:
         SpecError: the spec is wrong, or no finite number of intervals says it on either axis.
@@ -69,6 +71,8 @@ def compile(spec: str | Path | MaskSpec, *, statics: Mapping[str, int] | None = 
     if len(specs) != 1:
         raise SpecError(f"expected one maskspec.spec, found {len(specs)}", specs[1] if specs else module)
     if statics:
+        if not isinstance(spec, str | Path):
+            _refuse_fixed_constants(specs[0])
         specs = [_with_statics(specs[0], statics)]
         module = ModuleOp([specs[0]])
     _check_parameters(specs[0])
@@ -107,14 +111,28 @@ def _with_statics(spec: SpecOp, statics: Mapping[str, int]) -> SpecOp:
     known = {p.name for p in spec.parameters if p.kind == "static"}
     for name, value in statics.items():
         if name not in known:
-            raise SpecError(f"@{spec.sym_name.data} has no static '{name}'; it has {', '.join(sorted(known)) or 'none'}", spec)
+            has = ", ".join(sorted(known)) or "none"
+            raise SpecError(f"@{spec.sym_name.data} has no static '{name}'; it has {has}", spec)
         if type(value) is not int:
             raise SpecError(f"static '{name}' must be an int, got {value!r}", spec)
     copy = spec.clone()
-    changed = [SpecParameter(p.name, p.kind, statics.get(p.name, p.value)) if p.kind == "static" else p for p in spec.parameters]
+    changed = [
+        SpecParameter(p.name, p.kind, statics.get(p.name, p.value)) if p.kind == "static" else p
+        for p in spec.parameters
+    ]
     out = SpecOp(spec.sym_name.data, changed, copy.detach_region(copy.body))
     out.location = spec.location
     return out
+
+
+def _refuse_fixed_constants(spec: SpecOp) -> None:
+    """A Python spec computes its constant tables itself, from values of statics that an override would leave behind."""
+    for op in spec.constant_tables().values():
+        raise SpecError(
+            f"statics= cannot be given: constant table '{op.sym_name.data}' was computed in Python; "
+            "build the spec with the other values instead",
+            op,
+        )
 
 
 def _check_parameters(spec: SpecOp) -> None:
@@ -149,7 +167,9 @@ class CompiledMask:
     @property
     def slots(self) -> dict[str, int | None]:
         """How many intervals a row (column) needs; None where no finite number says it."""
-        return {axis: None if t.slots is None else t.slots.data for axis, t in sorted(self._tables.items(), reverse=True)}
+        return {
+            axis: None if t.slots is None else t.slots.data for axis, t in sorted(self._tables.items(), reverse=True)
+        }
 
     @property
     def ir(self) -> str:
@@ -176,11 +196,13 @@ class CompiledMask:
 
         return spec_mask(self._surface, self._environment(rows, cols, metadata)).copy()
 
-    def intervals(self, axis: Literal["rows", "cols"] = "rows", *, rows: int, cols: int | None = None, **metadata: Any) -> np.ndarray:
-        """What the compiled form says: NumPy int32 [slots, 2, rows] (axis "cols": [slots, 2, cols]), lo and hi of every slot.
+    def intervals(
+        self, axis: Literal["rows", "cols"] = "rows", *, rows: int, cols: int | None = None, **metadata: Any
+    ) -> np.ndarray:
+        """What the compiled form says: lo and hi of every slot, NumPy int32 [slots, 2, rows] or [slots, 2, cols].
 
-        The intervals of one row are disjoint; an absent slot has lo == hi. Arguments and errors as of `dense`, and CmirError where the
-        axis is unbounded.
+        The intervals of one row are disjoint; an absent slot has lo == hi. Arguments and errors as of `dense`, and
+        CmirError where the axis is unbounded.
         """
         from cmir.interp.masks import table_intervals
 
@@ -188,7 +210,10 @@ class CompiledMask:
             raise CmirError(f"axis: expected 'rows' or 'cols', got {axis!r}")
         span = self._tables[axis].residual_span
         if span is not None and span.residual is not None and span.reason is not None:
-            raise CmirError(f"mask {self.name!r} is unbounded by {axis}: '{span.residual.data}' bounds no interval, since {span.reason.data}")
+            raise CmirError(
+                f"mask {self.name!r} is unbounded by {axis}: '{span.residual.data}' bounds no interval, "
+                f"since {span.reason.data}"
+            )
         return table_intervals(self._tables[axis], self._environment(rows, cols, metadata))
 
     def describe(
@@ -206,18 +231,24 @@ class CompiledMask:
             rows, cols: the lengths of q and k; `cols` is `rows` where it is left out.
             device: where to build it if all metadata are ints (default: CUDA if there is one).
             tile: rows and columns of a tile, (128, 128) on a GPU.
-            metadata: scalars as ints or int32/int64 tensors [] or [B]; tables as int32/int64 tensors [length] or [B, length]. Without a batch
+            metadata: scalars as ints or int32/int64 tensors [] or [B]; tables as int32/int64 tensors [length] or
+                [B, length]. Without a batch
                 dimension a metadatum is shared; a mask whose metadata are all shared is stored once.
 
         Raises:
-            MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints is broken. Facts about
+            MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints
+            is broken. Facts about
                 tensors are checked on the device: see `Descriptor.check`.
         """
         from cmir.runtime import descriptor
         from cmir.runtime.launch import default_device
 
         length = rows if cols is None else cols
-        if type(rows) is int and type(length) is int and all(type(v) is int for v in metadata.values() if not hasattr(v, "shape")):
+        if (
+            type(rows) is int
+            and type(length) is int
+            and all(type(v) is int for v in metadata.values() if not hasattr(v, "shape"))
+        ):
             self._check_host_facts(rows, length, metadata)
         if tile is None:
             devices = [v.device for v in metadata.values() if hasattr(v, "device")]
@@ -257,7 +288,11 @@ class CompiledMask:
         env: dict[str, Value] = {"rows": rows, "cols": cols, **dict(ints)}
         domain = NumpyDomain()
         for fact in self.facts.facts:
-            if fact.over is None and free_names(fact.condition) <= env.keys() and not evaluate(fact.condition, env, domain):
+            if (
+                fact.over is None
+                and free_names(fact.condition) <= env.keys()
+                and not evaluate(fact.condition, env, domain)
+            ):
                 return fact.text
         return None
 
