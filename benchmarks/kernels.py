@@ -364,9 +364,7 @@ def compile_ahead(row_slots: int, col_slots: int, ragged: bool, candidate: Candi
     return time.time() - begin
 
 
-def run(
-    candidate: Candidate, desc: Any, q: Any, k: Any, v: Any, dout: Any, out: Any = None, lse: Any = None
-) -> Any:
+def run(candidate: Candidate, desc: Any, q: Any, k: Any, v: Any, dout: Any, out: Any = None, lse: Any = None) -> Any:
     scale = 1.0 / math.sqrt(DIM)
     if candidate.part == "forward":
         return runtime.launch_forward(q, k, v, desc, scale, candidate.config())

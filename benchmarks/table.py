@@ -2,8 +2,8 @@
 
     python -m benchmarks.table [results/*.json]
 
-One row for each mask and length; of two runs of one cell the later counts. Times are medians in milliseconds, ratios are the peer's time over
-cmir's: above 1, cmir is faster.
+One row for each mask and length; of two runs of one cell the later counts. Times are medians in milliseconds, ratios
+are the peer's time over cmir's: above 1, cmir is faster.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""`attention`: the attention kernels as structure. What they share is written once, in the skeletons; what a mask decides stands here.
+"""`attention`: the attention kernels as structure. What they share is in the skeletons; what a mask decides, here.
 
     kernel ::= `attention.kernel` symbol (`forward` | `dq` | `dkv`) `of` symbol `{` tiles tiles `}`
     tiles  ::= `attention.tiles` (`partial` | `full`) `schedule` (`rows` | `cols`) `{` visible? `}`
     visible ::= `attention.visible` `axis` (`rows` | `cols`) `slots` integer (`unrolled` | `live`)
 
-A kernel walks the partial tiles of its schedule, then the full ones. Only partial tiles test visibility, by one unsigned compare per slot
-against the interval table of `axis`: `unrolled` tests every slot, `live` those that touch the tile. forward and dq own a tile of rows and
-walk the row schedule; dkv owns a tile of columns and walks the column schedule.
+A kernel walks the partial tiles of its schedule, then the full ones. Only partial tiles test visibility, by one
+unsigned compare per slot against the interval table of `axis`: `unrolled` tests every slot, `live` those that touch the
+tile. forward and dq own a tile of rows and walk the row schedule; dkv owns a tile of columns and walks the column
+schedule.
 """
 
 from __future__ import annotations

@@ -1,16 +1,20 @@
 """`descriptor`: the preprocess kernel, as the code it computes per row, per column and per fact.
 
-    preprocess ::= `descriptor.preprocess` symbol `of` symbol `(` (`%`name `:` type)* `)` `{` item* `}`   // the metadata; `i` and `j` below are vectors
-    item       ::= `descriptor.slots` (`rows` | `cols`) `(%i)` `{` SSA, ending in endpoints `}`      // one bounded axis each
-                 | `descriptor.fact` integer string `over` (`scalar` | `row` | `col` | `entry`) (`(%i)`)? `{` SSA, ending in holds `}`
-    endpoints  ::= `descriptor.endpoints` (`[` `%`lo `,` `%`hi `)` `from` string (`,` string)*)*     // slot 0, slot 1, ...
+    preprocess ::= `descriptor.preprocess` symbol `of` symbol `(` metadata `)` `{` (slots | fact)* `}`
+    metadata   ::= (`%`name `:` type (`,` `%`name `:` type)*)?
+    slots      ::= `descriptor.slots` (`rows` | `cols`) `(%i)` `{` SSA endpoints `}`              // once a bounded axis
+    endpoints  ::= `descriptor.endpoints` (`[` `%`lo `,` `%`hi `)` `from` string (`,` string)*)*  // slot 0, slot 1, ...
+    fact       ::= `descriptor.fact` integer string `over` domain (`(%i)`)? `{` SSA holds `}`
+    domain     ::= `scalar` | `row` | `col` | `entry`
     holds      ::= `descriptor.holds` `%`p
-    first      ::= `%`r `=` `descriptor.first` `%`k `in` `[` `%`lo `,` `%`hi `)` `{` SSA, ending in holds `}`  // binary search
-    length     ::= `%`n `=` `descriptor.length` `%`table                                             // of a free table
+    first      ::= `%`r `=` `descriptor.first` `%`k `in` `[` `%`lo `,` `%`hi `)` `{` SSA holds `}`  // a binary search
+    length     ::= `%`n `=` `descriptor.length` `%`table                                            // of a free table
 
-The SSA is `arith` on `index`, `maskspec.lookup`, `maskspec.mod`, `maskspec.rows`, `maskspec.cols` and the ops above. Endpoints are clamped into
-the other axis and empty slots are [0, 0), so that no metadata, however wrong, makes a kernel leave its tables. What the kernel does around
-this code (tile states, schedules, area, status) is the same for every mask: `cmir/lowering/skeletons/preprocess.py`.
+The index `%i` of a row, column or entry is a vector: the code runs for many at once. The SSA is `arith` on `index`,
+`maskspec.lookup`, `maskspec.mod`, `maskspec.rows`, `maskspec.cols` and the ops above.
+Endpoints are clamped into the other axis and empty slots are [0, 0), so that no metadata, however wrong, makes a kernel
+leave its tables. What the kernel does around this code (tile states, schedules, area, status) is the same for every
+mask: `cmir/lowering/skeletons/preprocess.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from cmir.dialects.interval import AXES
-from cmir.dialects.maskspec import IDENTIFIER, INDEX, TableType
+from cmir.dialects.maskspec import IDENTIFIER, INDEX, TableType, parse_value
 
 DOMAINS = ("scalar", "row", "col", "entry")
 
@@ -71,7 +75,7 @@ class HoldsOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> HoldsOp:
-        return cls(parser.parse_operand())
+        return cls(parser.parse_operand(i1))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -82,7 +86,8 @@ class HoldsOp(IRDLOperation):
 class FirstOp(IRDLOperation):
     """`%r = descriptor.first %k in [%lo, %hi) { ... }`: the least %k for which the body holds, %hi if none does.
 
-    The body is false up to some point and true from there on (the pass that makes the op has proved it), so a binary search finds it.
+    The body is false up to some point and true from there on (the pass that makes the op has proved it), so a binary
+    search finds it.
     """
 
     name = "descriptor.first"
@@ -100,9 +105,9 @@ class FirstOp(IRDLOperation):
         argument = parser.parse_argument(expect_type=False).resolve(INDEX)
         parser.parse_keyword("in")
         parser.parse_punctuation("[")
-        lo = parser.parse_operand()
+        lo = parser.parse_operand(INDEX)
         parser.parse_punctuation(",")
-        hi = parser.parse_operand()
+        hi = parser.parse_operand(INDEX)
         parser.parse_punctuation(")")
         return cls(lo, hi, parser.parse_region([argument]))
 
@@ -135,7 +140,7 @@ class LengthOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> LengthOp:
-        return cls(parser.parse_operand())
+        return cls(parse_value(parser))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -167,9 +172,9 @@ class EndpointsOp(IRDLOperation):
         slots: list[tuple[SSAValue, SSAValue]] = []
         origins: list[list[str]] = []
         while parser.parse_optional_punctuation("["):
-            lo = parser.parse_operand()
+            lo = parser.parse_operand(INDEX)
             parser.parse_punctuation(",")
-            slots.append((lo, parser.parse_operand()))
+            slots.append((lo, parser.parse_operand(INDEX)))
             parser.parse_punctuation(")")
             parser.parse_keyword("from")
             names = [parser.parse_str_literal()]

@@ -1,7 +1,7 @@
 """SSA of a preprocess kernel as Triton statements: one op, one line, with the clause it came from.
 
-The table `TEXT` says how an op is written; constants and lengths are written where they are used. Names are made from numbers and from
-checked identifiers with a prefix, so that no name of a spec can be a Python name of the module.
+The table `TEXT` says how an op is written; constants and lengths are written where they are used. Names are made from
+numbers and from checked identifiers with a prefix, so that no name of a spec can be a Python name of the module.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Statements:
     """Prints the ops of one block, nested searches included."""
 
     def __init__(self, preprocess: PreprocessOp, here: BlockArgument | None, axis: str | None, name: str) -> None:
-        """`here` is the index vector that the code runs over, `name` its Python name; `axis` the kind of table it may read unclamped."""
+        """The code runs over the index vector `here`, written `name`; it indexes tables of kind `axis` unclamped."""
         self.preprocess = preprocess
         self.here, self.axis = here, axis
         self.vector = name

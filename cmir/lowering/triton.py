@@ -1,8 +1,9 @@
 """Prints a mask as one stand-alone module of Triton source: the preprocess kernels and the attention kernels.
 
-The kernels are the skeletons in `cmir/lowering/skeletons`, ordinary Triton files. Their hooks are filled with what the mask decides: the
-endpoints of its slots and the checks of its facts (from `descriptor`), and the visibility tests (from `attention`). The text is
-deterministic, imports triton alone, and says for every generated line which Region, clause and slot it came from.
+The kernels are the skeletons in `cmir/lowering/skeletons`, ordinary Triton files. Their hooks are filled with what the
+mask decides: the endpoints of its slots and the checks of its facts (from `descriptor`), and the visibility tests (from
+`attention`). The text is deterministic, imports triton alone, and says for every generated line which Region, clause
+and slot it came from.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import IO
 from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation
 from xdsl.utils.target import Target
 
 import cmir.lowering.skeletons as skeletons
@@ -58,7 +60,10 @@ def lowered(ctx: Context, module: ModuleOp) -> ModuleOp:
     from cmir.passes.transpose import Transpose
 
     module = module.clone()
-    has = lambda kind: any(isinstance(op, kind) for op in module.walk())  # noqa: E731
+
+    def has(kind: type[Operation]) -> bool:
+        return any(isinstance(op, kind) for op in module.walk())
+
     tables = {op.axis.data for op in module.walk() if isinstance(op, TableOp)}
     if not has(PreprocessOp) and has(SpecOp):
         if "rows" not in tables:
@@ -116,7 +121,7 @@ def describe(origins: Sequence[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Text from a spec as it may stand in a comment or docstring: printable ASCII on one line, no quotes or backslashes."""
+    """Text from a spec as it may stand in a comment or docstring: a line of ASCII, no quotes or backslashes."""
     return re.sub(r"[^ -~]|[\"\\]", "?", text)
 
 
@@ -139,7 +144,8 @@ def _slot_hooks(preprocess: PreprocessOp) -> dict[str, str]:
                 statements.lines.append(f"{INDENT}# slot {k}: {describe(names)}")
                 for end, value in enumerate((lo, hi)):
                     where = f"table + {2 * k + end} * {axis} + {index}"
-                    statements.lines.append(f"{INDENT}tl.store({where}, tl.zeros_like({index}) + {statements.name(value)}, mask=mask)")
+                    stored = f"tl.zeros_like({index}) + {statements.name(value)}"
+                    statements.lines.append(f"{INDENT}tl.store({where}, {stored}, mask=mask)")
             body = [*(INDENT + line for line in statements.preamble()), *statements.lines]
         hook = f"store_{kind}_slots"
         out[hook] = _function(hook, ["table", index, "mask", *COMMON], body or [f"{INDENT}pass"])
@@ -167,7 +173,8 @@ def _checks(preprocess: PreprocessOp, facts: Sequence[FactOp], over: str, index:
     count = 0
     for fact in reversed(facts):
         block = fact.body.block
-        statements = Statements(preprocess, block.args[0] if block.args else None, over if over in ("row", "col") else None, index)
+        here = block.args[0] if block.args else None
+        statements = Statements(preprocess, here, over if over in ("row", "col") else None, index)
         statements.count = count
         statements.vector = index or "z"
         statements.block(block)
@@ -185,7 +192,9 @@ def _checks(preprocess: PreprocessOp, facts: Sequence[FactOp], over: str, index:
             lines.append(f"{INDENT}broken = {nothing} + {fact.number.data}")
         else:
             lines.append(f"{INDENT}broken = tl.where({condition}, broken, {fact.number.data})")
-    loads = [f"{INDENT}{local} = scalar_value(meta_{n}, meta_{n}_stride, meta_{n}_ptr, z)" for n, local in loaded.items()]
+    loads = [
+        f"{INDENT}{local} = scalar_value(meta_{n}, meta_{n}_stride, meta_{n}_ptr, z)" for n, local in loaded.items()
+    ]
     return [*loads, *lines, f"{INDENT}return broken"]
 
 
@@ -201,7 +210,8 @@ def _visibility(preprocess: PreprocessOp, kernel: KernelOp) -> dict[str, str]:
     visible = kernel.visible
     axis = "rows" if visible.axis.data == "rows" else "cols"
     comments = [[describe(names)] for names in _origins(preprocess, axis)]
-    return visibility_hooks(kernel.role.data, axis, visible.slots.data, visible.mode.data == "live", comments)  # pyright: ignore[reportArgumentType]
+    live = visible.mode.data == "live"
+    return visibility_hooks(kernel.role.data, axis, visible.slots.data, live, comments)  # pyright: ignore[reportArgumentType]
 
 
 def _function(name: str, parameters: Sequence[str], body: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """The attention kernels as structure: which schedule each walks, and how it tests a partial tile.
 
-    test of kernel K  =  the table of the axis whose tile K owns (its slots are loaded once), or the other table where it has fewer slots
+    test of kernel K  =  the table of the axis whose tile K owns (its slots are loaded once),
+                         or the other table where it has fewer slots
 
 Before:
 
@@ -16,8 +17,9 @@ After, beside it:
       }
     }
 
-Either kernel can test visibility from either table; only the tile lists must exist both ways. Up to four slots are tested one after the
-other in every partial tile; of more slots only those that touch the tile are (CLEAR has 32, of which a tile sees a few).
+Either kernel can test visibility from either table; only the tile lists must exist both ways. Up to four slots are
+tested one after the other in every partial tile; of more slots only those that touch the tile are (CLEAR has 32, of
+which a tile sees a few).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """Compiled masks on disk: what compiling a spec gave, keyed by the spec's text and by the compiler that read it.
 
-An entry is one JSON file in the private cache directory, written whole or not at all, and carries a checksum of itself: a truncated, foreign
-or stale file is compiled anew, never trusted. The key covers the source of the compiler, so that an edited pass never meets an old result.
+An entry is one JSON file in the private cache directory, written whole or not at all, and carries a checksum of itself:
+a truncated, foreign or stale file is compiled anew, never trusted. The key covers the source of the compiler, so that
+an edited pass never meets an old result.
 """
 
 from __future__ import annotations

@@ -169,7 +169,8 @@ def build(
     require_backend(packed.device)
     row_slots, col_slots = signature.row_slots or 0, signature.col_slots or 0
     if max(row_slots, col_slots) > MAX_SLOTS:
-        raise CmirError(f"mask {signature.name!r} has {max(row_slots, col_slots)} slots; kernels take at most {MAX_SLOTS}")
+        most = max(row_slots, col_slots)
+        raise CmirError(f"mask {signature.name!r} has {most} slots; kernels take at most {MAX_SLOTS}")
     if 2 * row_slots * rows >= 2**31 or 2 * col_slots * cols >= 2**31:
         raise MetadataError(
             f"mask {signature.name!r}: an interval table of {max(row_slots * rows, col_slots * cols)} intervals a mask "
@@ -208,7 +209,7 @@ def _transpose(descriptor: Descriptor, counters: torch.Tensor, to: str, live: bo
     masks, tiles = descriptor.view(f"{to}_order").shape
     source_tiles = descriptor.view(f"{source}_order").shape[1]
     if tiles:
-        # `counters` as the preprocess kernel cuts it: 3 arrivals a mask, 1 for this kernel, the bins of rows, those of columns.
+        # `counters` as the preprocess kernel cuts it: 3 arrivals a mask, 1 of this, bins of rows, then of columns.
         bins = 4 * masks + (0 if to == "row" else masks * (tiles + 1))
         descriptor.module.transpose_schedule[(tiles, masks)](
             *(descriptor.view(f"{source}_{field}") for field in ("state", "count", "index", "live")),

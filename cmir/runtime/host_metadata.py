@@ -29,7 +29,8 @@ def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any])
         if given not in known:
             close = difflib.get_close_matches(given, known, 1)
             hint = f", did you mean {close[0]!r}?" if close else "."
-            raise MetadataError(f"mask {name!r} has no metadatum {given!r}{hint} It takes {', '.join(known) or 'no metadata'}")
+            takes = ", ".join(known) or "no metadata"
+            raise MetadataError(f"mask {name!r} has no metadatum {given!r}{hint} It takes {takes}")
     env: dict[str, Value] = {"rows": rows, "cols": cols}
     for p in facts.parameters:
         if p.name not in metadata:
@@ -46,8 +47,8 @@ def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any])
 def _form(p: Parameter, rows: int, cols: int) -> str:
     if not p.is_table:
         return "an int"
-    length = {"row": f"{rows} ints, one per row", "col": f"{cols} ints, one per column"}.get(p.kind, "ints, at least one")
-    return f"a 1-D sequence of {length}"
+    entries = {"row": f"{rows} ints, one per row", "col": f"{cols} ints, one per column"}
+    return f"a 1-D sequence of {entries.get(p.kind, 'ints, at least one')}"
 
 
 def _value(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value:

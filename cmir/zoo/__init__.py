@@ -1,8 +1,7 @@
-"""Ready masks, each a readable .mlir beside this file.
+"""Ready masks, each a readable .mlir beside this file; `python -m cmir.zoo` lists them.
 
-    mask = cmir.zoo.load("hstu")
-    mask = cmir.zoo.load("clear", radius=8, height=32, width=32)
-    python -m cmir.zoo
+>>> mask = cmir.zoo.load("hstu")
+>>> mask = cmir.zoo.load("clear", radius=8, height=32, width=32)
 """
 
 from __future__ import annotations

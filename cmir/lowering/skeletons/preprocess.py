@@ -348,8 +348,8 @@ def preprocess(
 ):
     """Grid (max(1, row tiles + column tiles), masks).
 
-    `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it; `counters` is int32 and zero; `entries` is the length of
-    the longest free table. One pointer for all: a launch costs the host by the argument.
+    `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it; `counters` is int32 and zero; `entries`
+    is the length of the longest free table. One pointer for all: a launch costs the host by the argument.
     """
     p = tl.program_id(0)
     z = tl.program_id(1)

@@ -13,7 +13,6 @@ slots of a row are disjoint, so each visit sees other pairs and the visits add u
 import triton
 import triton.language as tl
 
-
 KEPT: tl.constexpr = tl.constexpr(3)
 """Intervals that a position keeps of the live slots of a visit."""
 
@@ -57,7 +56,7 @@ def enter(index, live, entry, LIVE_SLOTS: tl.constexpr):
 
 @triton.jit
 def advance(index, live, entry, last, part, parts, begin, end, most, LIVE_SLOTS: tl.constexpr):
-    """The next step: (entry, part, tile, begin, end, most). Past `last` it stays there, so every load is in the list."""
+    """The next step: (entry, part, tile, begin, end, most). Past `last` it stays, so every load is in the list."""
     part += 1
     wrapped = part == parts
     part = tl.where(wrapped, 0, part)

@@ -1,4 +1,4 @@
-"""The generated source: golden files for what a mask decides, the skeletons for the rest, and nothing of a spec in it but numbers and names."""
+"""The generated source: golden files for what a mask decides, and nothing of a spec in it but numbers and names."""
 
 import ast
 import os
@@ -96,12 +96,15 @@ def test_every_generated_line_says_where_it_came_from(name: str, statics: dict[s
             r"\s+(first_\d+\w* =|while first_\d+_steps)"
         )  # the lines under the noted first line of a search
         for before, line in zip(["", *body], body, strict=False):  # a note that does not fit stands on the line above
-            told = "# slot" in line or "# slot" in before or "value_" in line or "tl.store" in line or search.match(line)
-            assert told, f"{hook}: {line}"
+            told = "# slot" in line or "# slot" in before or "value_" in line or "tl.store" in line
+            assert told or search.match(line), f"{hook}: {line}"
 
 
 def test_deterministic(tmp_path: Path) -> None:
-    program = "import cmir.zoo; import hashlib; print(hashlib.sha256(cmir.zoo.load('hstu_meta').source('triton').encode()).hexdigest())"
+    program = (
+        "import cmir.zoo; import hashlib; "
+        "print(hashlib.sha256(cmir.zoo.load('hstu_meta').source('triton').encode()).hexdigest())"
+    )
     texts = set[str]()
     for seed in ("1", "2"):
         env = {**os.environ, "PYTHONHASHSEED": seed, "CMIR_CACHE_DIR": str(tmp_path / seed), "PYTHONPATH": str(ROOT)}
@@ -138,7 +141,8 @@ HOSTILE = "x\\0A@triton.jit\\0Adef evil(): import os\\22\\22\\22"
         f'maskspec.spec @"{HOSTILE}"() {{\n}}\n',
         f'maskspec.spec @a() {{\n  maskspec.region @"{HOSTILE}" rows [0, rows) {{\n  }}\n}}\n',
         f'maskspec.spec @a() {{\n  maskspec.constants @"{HOSTILE}" [1]\n}}\n',
-        '"maskspec.spec"() <{sym_name = "a", names = ["b); import os #"], statics = [""]}> ({\n^bb0(%x: index):\n}) : () -> ()\n',
+        '"maskspec.spec"() <{sym_name = "a", names = ["b); import os #"], statics = [""]}> '
+        "({\n^bb0(%x: index):\n}) : () -> ()\n",
     ],
 )
 def test_hostile_names_are_refused(text: str, tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ def test_a_table_that_nothing_says_is_monotone_leaves_columns_unbounded(hstu: cm
     with pytest.raises(cmir.CmirError) as error:
         hstu.intervals("cols", rows=8, history=4, start=START)
     assert str(error.value) == (
-        "mask 'hstu' is unbounded by cols: 'start[i] <= j' bounds no interval, since nothing says that table 'start' is nondecreasing"
+        "mask 'hstu' is unbounded by cols: 'start[i] <= j' bounds no interval, "
+        "since nothing says that table 'start' is nondecreasing"
     )
 
 
@@ -162,7 +163,7 @@ def test_unreadable_specs(tmp_path: Path) -> None:
         cmir.compile(tmp_path / "nothing.mlir")
     two = tmp_path / "two.mlir"
     two.write_text("maskspec.spec @a() {\n}\nmaskspec.spec @b() {\n}\n")
-    with pytest.raises(cmir.SpecError, match="expected one maskspec.spec, found 2"):
+    with pytest.raises(cmir.SpecError, match=r"expected one maskspec\.spec, found 2"):
         cmir.compile(two)
     taken = tmp_path / "taken.mlir"
     taken.write_text("maskspec.spec @a(%tile: index) {\n}\n")
@@ -200,8 +201,10 @@ def test_compiled_masks_come_from_the_cache_in_another_process(tmp_path: Path) -
     path = tmp_path / "hstu.mlir"
     path.write_text(HSTU)
     program = (
-        "import sys, cmir; from cmir.lowering import triton; triton.lowered = None if sys.argv[2] == 'cached' else triton.lowered\n"
-        "from cmir.runtime import mask; mask.lowered = triton.lowered; m = cmir.compile(sys.argv[1]); print(m.slots, 'torch' in sys.modules)"
+        "import sys, cmir; from cmir.lowering import triton\n"
+        "triton.lowered = None if sys.argv[2] == 'cached' else triton.lowered\n"
+        "from cmir.runtime import mask; mask.lowered = triton.lowered\n"
+        "m = cmir.compile(sys.argv[1]); print(m.slots, 'torch' in sys.modules)"
     )
     env = {"CMIR_CACHE_DIR": str(tmp_path / "cache"), "PATH": "", "PYTHONPATH": str(Path(cmir.__file__).parents[1])}
     for mode in ("fresh", "cached"):

@@ -113,7 +113,7 @@ def live_words(table: np.ndarray, length: int, tile: int, others_tile: int) -> n
     words = np.zeros((-(-lines // tile), meets.shape[2]), int)
     for t in range(len(words)):
         part = meets[:, t * tile : (t + 1) * tile]
-        touched = part.any(1)
+        touched = np.asarray(part.any(1))
         end = slots - touched[::-1].argmax(0)
         words[t] = touched.argmax(0) | end << 12 | np.minimum(part.sum(0).max(0, initial=0), 127) << 24
     return words
@@ -362,8 +362,8 @@ import test_preprocess as tests
 for slots, tile in ((1, (128, 128)), (4, (16, 64)), (6, (128, 128)), (65, (128, 128))):
     module, _ = tests.table_mask(slots, slots)
     kernel = compile_kernel(
-        module.preprocess, torch.int32, torch.int32, 1000, 2000, 0, torch.int64, 5, 6, torch.int32, 7, 8, ROW_SLOTS=slots,
-        COL_SLOTS=slots, TILE_M=tile[0], TILE_N=tile[1], ROW_LIVE=slots > 4, COL_LIVE=slots > 4,
+        module.preprocess, torch.int32, torch.int32, 1000, 2000, 0, torch.int64, 5, 6, torch.int32, 7, 8,
+        ROW_SLOTS=slots, COL_SLOTS=slots, TILE_M=tile[0], TILE_N=tile[1], ROW_LIVE=slots > 4, COL_LIVE=slots > 4,
     )
     assert ".f32" not in kernel.asm["ptx"] and "atom.global.gpu.acq_rel" in kernel.asm["ptx"]
     print("preprocess", len(kernel.asm["ptx"]), *registers_and_spills(kernel))
