@@ -63,7 +63,7 @@ PASSES = (
         "lower-descriptor",
         "cmir.passes.lower_descriptor",
         "LowerDescriptor",
-        "Build the preprocess function: metadata in, Execution Descriptor out.",
+        "Build the preprocess kernel: metadata in, Execution Descriptor out.",
     ),
     PassEntry(
         "lower-attention",

@@ -232,13 +232,12 @@ class CompiledMask:
             device: where to build it if all metadata are ints (default: CUDA if there is one).
             tile: rows and columns of a tile, (128, 128) on a GPU.
             metadata: scalars as ints or int32/int64 tensors [] or [B]; tables as int32/int64 tensors [length] or
-                [B, length]. Without a batch
-                dimension a metadatum is shared; a mask whose metadata are all shared is stored once.
+                [B, length]. Without a batch dimension a metadatum is shared; a mask whose metadata are all shared is
+                stored once.
 
         Raises:
             MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints
-            is broken. Facts about
-                tensors are checked on the device: see `Descriptor.check`.
+                is broken. Facts about tensors are checked on the device: see `Descriptor.check`.
         """
         from cmir.runtime import descriptor
         from cmir.runtime.launch import default_device
