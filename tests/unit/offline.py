@@ -79,13 +79,13 @@ def compile_kernel(kernel, *arguments, **options):
 
 def registers_and_spills(compiled) -> tuple[int, int]:
     """(registers a thread, bytes of spill stores) as ptxas reports them."""
-    from triton import knobs
+    from triton.backends.nvidia.compiler import get_ptxas
 
     with tempfile.TemporaryDirectory() as directory:
         ptx = Path(directory, "kernel.ptx")
         ptx.write_text(compiled.asm["ptx"])
         result = subprocess.run(
-            [knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", str(ptx), "-o", str(Path(directory, "kernel.cubin"))],
+            [get_ptxas(90).path, "-v", "--gpu-name=sm_90a", str(ptx), "-o", str(Path(directory, "kernel.cubin"))],
             capture_output=True,
             text=True,
             check=True,

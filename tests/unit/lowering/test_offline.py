@@ -1,0 +1,65 @@
+"""The generated kernels compile for Hopper without a GPU: within its shared memory, spilling no more than recorded."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import offline
+
+SHARED_MEMORY = 232448  # bytes a program may have on Hopper
+COMPILE = """
+import sys
+import offline
+offline.install()
+import torch
+from cmir import zoo
+from cmir.lowering.visibility import LIVE_SLOTS, needs_live_test
+from cmir.runtime.configs import attention_config
+
+name, dim = sys.argv[1], int(sys.argv[2])
+mask = zoo.load(name)
+module, dtype, i32, f32 = mask._kernels, torch.bfloat16, torch.int32, torch.float32
+many = needs_live_test(max(mask.slots.values()))
+live = LIVE_SLOTS if many else 0
+config = attention_config(dim, 16, "many" if many else "few", (128, 128))
+stride = (4096 * dim, 4096 * dim, dim)
+table = [i32] * 5 + [0, 4096]
+shape = dict(D=dim, DV=dim, TILE_M=128, TILE_N=128)
+
+
+def report(kernel, compiled):
+    print(kernel, compiled.metadata.shared, offline.registers_and_spills(compiled)[1])
+
+
+for even in (False,):  # ragged lengths: the larger kernels
+    block = config.forward
+    report("forward", offline.compile_kernel(
+        module.forward, dtype, dtype, dtype, dtype, f32, *stride * 4, *table, 4096, 4096, 32, 32, 4, 0, 0, 0.1, **shape,
+        BLOCK_M=block.m, BLOCK_N=block.n, EVEN_M=even, EVEN_N=even, LIVE_SLOTS=live,
+        num_warps=block.num_warps, num_stages=block.num_stages,
+    ))
+    launches = [(True, True, config.dkv)] if config.together else [(True, False, config.dkv), (False, True, config.dq)]
+    for dkv, dq, block in launches:
+        report("backward", offline.compile_kernel(
+            module.backward, *[dtype] * 4, f32, *[dtype] * 3, *stride * 7, *table, *table, 4096, 4096, 1, 32, 4, 0, 0,
+            0.1, **shape, DKV=dkv, DKV_BLOCK_M=config.dkv.m, DKV_BLOCK_N=config.dkv.n,
+            DQ=dq, DQ_BLOCK_M=config.dq.m, DQ_BLOCK_N=config.dq.n, EVEN_M=even, EVEN_N=even,
+            ROW_LIVE_SLOTS=live, COL_LIVE_SLOTS=live, num_warps=block.num_warps, num_stages=block.num_stages,
+        ))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "dim", "forward", "backward"), [("hstu", 128, 0, 300), ("clear", 128, 0, 160), ("hstu", 64, 64, 100)]
+)
+def test_attention_compiles_for_hopper(name: str, dim: int, forward: int, backward: int) -> None:
+    """`forward` and `backward`: bytes that may spill, of triton 3.6 and 3.9 the larger and some room."""
+    script = f"import sys; sys.argv[1:] = ['{name}', '{dim}']\n" + COMPILE
+    lines = [line.split() for line in offline.run(script, Path(__file__).parent).splitlines()]
+    assert len(lines) >= 2
+    for kernel, shared, spills in lines:
+        assert int(shared) <= SHARED_MEMORY
+        assert int(spills) <= (forward if kernel == "forward" else backward), (kernel, spills)
