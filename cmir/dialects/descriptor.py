@@ -2,13 +2,14 @@
 
     preprocess ::= `descriptor.preprocess` symbol `of` symbol `(` metadata `)` `{` (slots | fact)* `}`
     metadata   ::= (`%`name `:` type (`,` `%`name `:` type)*)?
-    slots      ::= `descriptor.slots` (`rows` | `cols`) `(%i)` `{` SSA endpoints `}`              // once a bounded axis
-    endpoints  ::= `descriptor.endpoints` (`[` `%`lo `,` `%`hi `)` `from` string (`,` string)*)*  // slot 0, slot 1, ...
+    slots      ::= `descriptor.slots` (`rows` | `cols`) `(%i)` `{` SSA endpoints `}`             // once a bounded axis
+    endpoints  ::= `descriptor.endpoints` slot*                                                  // slot 0, slot 1, ...
+    slot       ::= `[` `%`lo `,` `%`hi `)` (`from` string (`,` string)*)?                        // clauses that use it
     fact       ::= `descriptor.fact` integer string `over` domain (`(%i)`)? `{` SSA holds `}`
     domain     ::= `scalar` | `row` | `col` | `entry`
     holds      ::= `descriptor.holds` `%`p
-    first      ::= `%`r `=` `descriptor.first` `%`k `in` `[` `%`lo `,` `%`hi `)` `{` SSA holds `}`  // a binary search
-    length     ::= `%`n `=` `descriptor.length` `%`table                                            // of a free table
+    first      ::= `%`r `=` `descriptor.first` `%`k `in` `[` `%`lo `,` `%`hi `)` `{` SSA holds `}` // a binary search
+    length     ::= `%`n `=` `descriptor.length` `%`table                                         // of a free table
 
 The index `%i` of a row, column or entry is a vector: the code runs for many at once. The SSA is `arith` on `index`,
 `maskspec.lookup`, `maskspec.mod`, `maskspec.rows`, `maskspec.cols` and the ops above.
@@ -176,9 +177,8 @@ class EndpointsOp(IRDLOperation):
             parser.parse_punctuation(",")
             slots.append((lo, parser.parse_operand(INDEX)))
             parser.parse_punctuation(")")
-            parser.parse_keyword("from")
-            names = [parser.parse_str_literal()]
-            while parser.parse_optional_punctuation(","):
+            names = [parser.parse_str_literal()] if parser.parse_optional_keyword("from") else []
+            while names and parser.parse_optional_punctuation(","):
                 names.append(parser.parse_str_literal())
             origins.append(names)
         return cls(slots, origins)
@@ -189,8 +189,10 @@ class EndpointsOp(IRDLOperation):
             printer.print_operand(lo)
             printer.print_string(", ")
             printer.print_operand(hi)
-            printer.print_string(") from ")
-            printer.print_list(names, lambda o: printer.print_string_literal(o.data))
+            printer.print_string(")")
+            if names:
+                printer.print_string(" from ")
+                printer.print_list(names, lambda o: printer.print_string_literal(o.data))
 
     def verify_(self) -> None:
         if len(self.ends) != 2 * len(self.origins):

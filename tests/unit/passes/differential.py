@@ -1,15 +1,18 @@
 """Every stage means the same mask: run the passes one by one and compare each with the surface rule."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from cmir.analysis.facts import facts_of
 from cmir.analysis.sampling import Draw, sample
+from cmir.dialects.attention import ROLES, KernelOp
+from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
 from cmir.interp.masks import paint, spec_mask, table_intervals, table_mask
+from cmir.interp.preprocess import kernel_mask, slot_table, status_word
 from cmir.tools.driver import parse, run_pipeline
 
 PASSES = (
@@ -39,8 +42,11 @@ def stages(text: str) -> Iterator[tuple[str, ModuleOp]]:
         yield name, module
 
 
-def check(text: str, count: int = 20, size: int = 12) -> ModuleOp:
-    """The last stage. Asserts that every stage agrees with the surface rule and is read back as it was printed."""
+def check(text: str, count: int = 20, size: int = 12, tile: tuple[int, int] = (4, 3)) -> ModuleOp:
+    """The last stage. Asserts that every stage agrees with the surface rule and is read back as it was printed.
+
+    Kernels, of tiles of `tile`, are checked where an axis is bounded.
+    """
     surface = spec_in(parse(text, "surface.mlir"))
     draws = sample(facts_of(surface), count=count, seed=1, size=size)
     masks = [spec_mask(surface, d.env) for d in draws]
@@ -55,6 +61,8 @@ def check(text: str, count: int = 20, size: int = 12) -> ModuleOp:
             for table in tables:
                 check_table(table, draw, mask, where)
     assert module is not None
+    if any(table.slots is not None for table in tables_in(module)):
+        check_kernels(module, draws, masks, tile)
     return module
 
 
@@ -74,3 +82,27 @@ def check_table(table: TableOp, draw: Draw, mask: np.ndarray, where: str) -> Non
 def words(draw: Draw) -> str:
     shown = {k: v.values.tolist() if hasattr(v, "values") else int(v) for k, v in draw.env.items()}
     return ", ".join(f"{k}={v}" for k, v in shown.items())
+
+
+def check_kernels(module: ModuleOp, draws: Sequence[Draw], masks: Sequence[np.ndarray], tile: tuple[int, int]) -> None:
+    """Lowers the last stage of `check` on, to kernels, and compares what they mean with the masks of the draws."""
+    tables = {table.axis.data: table for table in tables_in(module)}
+    run_pipeline(module, ["lower-descriptor", "lower-attention"])
+    printed = str(module)
+    assert str(parse(printed, "printed.mlir")) == printed, "after lower-attention"
+    preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
+    kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+    assert [k.role.data for k in kernels] == list(ROLES)
+    for draw, mask in zip(draws, masks, strict=True):
+        where = f"where {words(draw)}:\n{printed}"
+        assert status_word(preprocess, draw.env) == 0, f"status {where}"
+        for axis, table in tables.items():
+            if preprocess.slots_of(axis) is None:
+                continue
+            want = table_intervals(table, draw.env)
+            got = slot_table(preprocess, axis, draw.env)
+            # A mask without slots gets a table all the same, of one slot that is always empty.
+            assert np.array_equal(got[: len(want)], want) and not got[len(want) :].any(), f"{axis} {where}"
+        for kernel in kernels:
+            got = kernel_mask(kernel, preprocess, draw.env, tile)
+            assert np.array_equal(got, mask), f"{kernel.role.data} with tiles of {tile} {where}"
