@@ -43,13 +43,15 @@ class TritonTarget(Target):
     name = "triton"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        module = lowered(ctx, module)
-        found = [op for op in module.walk() if isinstance(op, PreprocessOp)]
-        if not found:
+        masks = {op.spec.data: op for op in module.walk() if isinstance(op, PreprocessOp)}
+        masks |= {op.sym_name.data: op for op in module.walk() if isinstance(op, SpecOp)}
+        if not masks:
             raise SpecError("there is no mask to print: the module holds no maskspec.spec", module)
-        if len(found) > 1:
-            raise SpecError("one module of kernels is one mask; print one maskspec.spec at a time", found[1])
-        output.write(print_module(module, found[0]))
+        if len(masks) > 1:
+            raise SpecError("one module of kernels is one mask; print one maskspec.spec at a time", [*masks.values()][1])
+        module = lowered(ctx, module)
+        preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
+        output.write(print_module(module, preprocess))
 
 
 def lowered(ctx: Context, module: ModuleOp) -> ModuleOp:

@@ -45,7 +45,11 @@ class LowerAttention(ModulePass):
         found = [o for o in op.walk() if isinstance(o, PreprocessOp)]
         if not found:
             raise SpecError("there is no descriptor.preprocess yet; run --lower-descriptor first", op)
+        built = {o.preprocess.data: o for o in op.walk() if isinstance(o, KernelOp)}
         for preprocess in found:
+            if (there := built.get(preprocess.sym_name.data)) is not None:
+                message = f"@{preprocess.sym_name.data} has attention kernels already"
+                raise SpecError(message, preprocess, [("one is here", there)])
             after: PreprocessOp | KernelOp = preprocess
             for role in ROLES:
                 kernel = build_kernel(role, preprocess)

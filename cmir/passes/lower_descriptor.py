@@ -83,7 +83,11 @@ class LowerDescriptor(ModulePass):
     name = "lower-descriptor"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        built = {o.spec.data: o for o in op.walk() if isinstance(o, PreprocessOp)}
         for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
+            if (there := built.get(spec.sym_name.data)) is not None:
+                message = f"@{spec.sym_name.data} has a preprocess kernel already"
+                raise SpecError(message, spec, [("it is here", there)])
             tables = [t for t in op.walk() if isinstance(t, TableOp) and t.spec == spec.sym_name]
             _require_tables(spec, tables)
             preprocess = build_preprocess(spec, tables)
