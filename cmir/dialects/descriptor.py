@@ -63,6 +63,10 @@ def _parse_body(parser: Parser) -> Region:
     return parser.parse_region(args or [])
 
 
+def _binds_one_index(body: Region) -> bool:
+    return [a.type for a in body.block.args] == [INDEX]
+
+
 @irdl_op_definition
 class HoldsOp(IRDLOperation):
     """`descriptor.holds %p`: the condition of a fact or of a search."""
@@ -123,7 +127,7 @@ class FirstOp(IRDLOperation):
         printer.print_region(self.body, print_entry_block_args=False)
 
     def verify_(self) -> None:
-        if len(self.body.block.args) != 1 or not isinstance(self.body.block.last_op, HoldsOp):
+        if not _binds_one_index(self.body) or not isinstance(self.body.block.last_op, HoldsOp):
             raise VerifyException("a search binds one index and ends in 'descriptor.holds'")
 
 
@@ -226,7 +230,9 @@ class SlotsOp(IRDLOperation):
         _print_body(printer, self.body)
 
     def verify_(self) -> None:
-        if len(self.body.block.args) != 1 or not isinstance(self.body.block.last_op, EndpointsOp):
+        if self.axis.data not in AXES:
+            raise VerifyException(f"slots are of {' or '.join(AXES)}, got '{self.axis.data}'")
+        if not _binds_one_index(self.body) or not isinstance(self.body.block.last_op, EndpointsOp):
             raise VerifyException("slots are computed at one index and end in 'descriptor.endpoints'")
 
 
@@ -262,7 +268,7 @@ class FactOp(IRDLOperation):
     def verify_(self) -> None:
         if self.over.data not in DOMAINS:
             raise VerifyException(f"a fact is over {', '.join(DOMAINS)}, got '{self.over.data}'")
-        if len(self.body.block.args) != (self.over.data != "scalar"):
+        if self.body.block.args if self.over.data == "scalar" else not _binds_one_index(self.body):
             raise VerifyException("a fact over rows, columns or entries binds one index, a scalar fact none")
         if not isinstance(self.body.block.last_op, HoldsOp):
             raise VerifyException("a fact ends in 'descriptor.holds'")
@@ -334,12 +340,19 @@ class PreprocessOp(IRDLOperation):
         # The names become parts of names in generated source.
         if stray_name := next((n.data for n in self.names if not IDENTIFIER.match(n.data)), None):
             raise VerifyException(f"'{stray_name}' cannot name metadata: it is no identifier (letters, digits, _)")
+        if len(set(self.names)) != len(self.names):
+            raise VerifyException("two metadata have one name")
+        if not all(a.type == INDEX or isinstance(a.type, TableType) for a in self.body.block.args):
+            raise VerifyException("metadata are of type index or !maskspec.table<...>")
         if stray := next((op for op in self.body.block.ops if not isinstance(op, SlotsOp | FactOp)), None):
             raise VerifyException(f"a preprocess kernel holds slots and facts, found '{stray.name}'")
         numbers = [f.number.data for f in self.facts]
         if numbers != list(range(1, len(numbers) + 1)):
             raise VerifyException(f"facts are numbered from 1 in order, got {numbers}")
-        if self.slots_of("rows") is None and self.slots_of("cols") is None:
+        axes = [op.axis.data for op in self.body.block.ops if isinstance(op, SlotsOp)]
+        if len(set(axes)) != len(axes):
+            raise VerifyException("an axis has its slots once")
+        if not axes:
             raise VerifyException("a mask needs a bounded axis")
 
 

@@ -22,7 +22,7 @@ from xdsl.ir import Operation
 from xdsl.utils.target import Target
 
 import cmir.lowering.skeletons as skeletons
-from cmir.dialects.attention import KernelOp
+from cmir.dialects.attention import ROLES, KernelOp, VisibleOp
 from cmir.dialects.descriptor import FactOp, HoldsOp, PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
@@ -48,7 +48,8 @@ class TritonTarget(Target):
         if not masks:
             raise SpecError("there is no mask to print: the module holds no maskspec.spec", module)
         if len(masks) > 1:
-            raise SpecError("one module of kernels is one mask; print one maskspec.spec at a time", [*masks.values()][1])
+            second = [*masks.values()][1]
+            raise SpecError("one module of kernels is one mask; print one maskspec.spec at a time", second)
         module = lowered(ctx, module)
         preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
         output.write(print_module(module, preprocess))
@@ -80,7 +81,7 @@ def lowered(ctx: Context, module: ModuleOp) -> ModuleOp:
 
 def print_module(module: ModuleOp, preprocess: PreprocessOp) -> str:
     """The Triton source of one mask whose attention kernels stand in `module`."""
-    kernels = [k for k in module.walk() if isinstance(k, KernelOp) and k.preprocess == preprocess.sym_name]
+    kernels = _kernels(module, preprocess)
     hooks = {**_slot_hooks(preprocess), **_fact_hooks(preprocess)}
     for kernel in kernels:
         hooks |= _visibility(preprocess, kernel)
@@ -90,6 +91,31 @@ def print_module(module: ModuleOp, preprocess: PreprocessOp) -> str:
         mine = {name: source for name, source in hooks.items() if f"# hook: {name}\n" in text}
         parts.append(_body(fill(text, mine, metadata_parameters(preprocess))))
     return "\n\n\n".join([_header(preprocess, kernels), *parts]) + "\n"
+
+
+def _kernels(module: ModuleOp, preprocess: PreprocessOp) -> list[KernelOp]:
+    """One kernel of each role, each testing the table that it is launched with: the launch is not part of the text."""
+    from cmir.passes.lower_attention import build_kernel
+
+    name = preprocess.sym_name.data
+    out: list[KernelOp] = []
+    for role in ROLES:
+        found = [
+            k for k in module.walk() if isinstance(k, KernelOp) and k.preprocess.data == name and k.role.data == role
+        ]
+        if len(found) != 1:
+            raise SpecError(f"@{name} needs one {role} kernel, it has {len(found)}", preprocess)
+        want, have = build_kernel(role, preprocess).visible, found[0].visible
+        if have.properties != want.properties:
+            raise SpecError(
+                f"@{name} is launched with a {role} kernel that tests {_test(want)}, not {_test(have)}", have
+            )
+        out += found
+    return out
+
+
+def _test(visible: VisibleOp) -> str:
+    return f"{visible.slots.data} slots of {visible.axis.data} {visible.mode.data}"
 
 
 def metadata_parameters(preprocess: PreprocessOp) -> list[str]:

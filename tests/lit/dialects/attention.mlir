@@ -1,0 +1,45 @@
+// RUN: cm-opt %s | filecheck %s
+// RUN: cm-opt %s | cm-opt | filecheck %s
+// RUN: cm-opt --print-op-generic %s | cm-opt | filecheck %s
+// RUN: cm-opt --print-op-generic %s | filecheck %s --check-prefix=GENERIC
+
+// CHECK:      attention.kernel @m_forward forward of @m_preprocess {
+// CHECK-NEXT:   attention.tiles partial schedule rows {
+// CHECK-NEXT:     attention.visible axis cols slots 2 unrolled
+// CHECK-NEXT:   }
+// CHECK-NEXT:   attention.tiles full schedule rows {
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// GENERIC:      "attention.kernel"() <{sym_name = "m_forward", role = "forward", preprocess = "m_preprocess"}> ({
+// GENERIC-NEXT:   "attention.tiles"() <{state = "partial", schedule = "rows"}> ({
+// GENERIC-NEXT:     "attention.visible"() <{axis = "cols", slots = #builtin.int<2>, mode = "unrolled"}> : () -> ()
+// GENERIC-NEXT:   }) : () -> ()
+// GENERIC-NEXT:   "attention.tiles"() <{state = "full", schedule = "rows"}> ({
+attention.kernel @m_forward forward of @m_preprocess {
+  attention.tiles partial schedule rows {
+    attention.visible axis cols slots 2 unrolled
+  }
+  attention.tiles full schedule rows {
+  }
+}
+
+// CHECK:      attention.kernel @m_dkv dkv of @m_preprocess {
+// CHECK-NEXT:   attention.tiles partial schedule cols {
+// CHECK-NEXT:     attention.visible axis rows slots 32 live
+attention.kernel @m_dkv dkv of @m_preprocess {
+  attention.tiles partial schedule cols {
+    attention.visible axis rows slots 32 live
+  }
+  attention.tiles full schedule cols {
+  }
+}
+
+// A name is any string.
+// CHECK:      attention.kernel @"k\0A@triton.jit" dq of @"p \22q\22" {
+attention.kernel @"k\0A@triton.jit" dq of @"p \"q\"" {
+  attention.tiles partial schedule rows {
+    attention.visible axis rows slots 1 unrolled
+  }
+  attention.tiles full schedule rows {
+  }
+}
