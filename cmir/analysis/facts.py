@@ -52,6 +52,9 @@ class Facts:
     constants: Mapping[str, tuple[int, tuple[int, ...]]]
     scale: int = 0  # the largest constant in the clauses: samples must be large enough to tell it from none
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.parameters, self.facts))
+
     def kind(self, name: str) -> str:
         return next(p.kind for p in self.parameters if p.name == name)
 

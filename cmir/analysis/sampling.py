@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ class Draw:
     env: Mapping[str, Value]
 
 
+@lru_cache(maxsize=16)  # every pass asks for those of the same facts
 def sample(facts: Facts, count: int = SAMPLES, seed: int = 0, size: int = 40) -> tuple[Draw, ...]:
     """Up to `count` draws (fewer, possibly none, where the facts are hard to satisfy by drawing)."""
     import numpy as np

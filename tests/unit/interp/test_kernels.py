@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from differential import words
+from differential import words  # pyright: ignore[reportMissingImports]
 from xdsl.dialects.builtin import ModuleOp
 
 import cmir

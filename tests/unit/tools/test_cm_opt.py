@@ -1,10 +1,11 @@
 """`cm-opt` from outside: exact texts, exit codes, what it imports, how long it takes."""
 
 import os
+import resource
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 
@@ -133,10 +134,15 @@ def test_nothing_heavy_is_imported(spec: str):
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
-def test_a_small_file_is_fast(spec: str):
-    def seconds() -> float:
-        start = perf_counter()
-        subprocess.run([sys.executable, "-m", "cmir.tools.cm_opt", "--cse", spec], check=True, capture_output=True)
-        return perf_counter() - start
+@pytest.mark.parametrize("flag", ["--cse", "--lower-intervals"])
+def test_a_small_file_is_fast(flag: str):
+    """Under 0.6 s on a quiet machine. Processor time is what a busy one changes least; it gets a quarter more."""
+    spec = str(files("cmir") / "zoo" / "hstu.mlir")
 
-    assert min(seconds() for _ in range(5)) < 0.6
+    def seconds() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "cmir.tools.cm_opt", flag, spec], check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert any(seconds() < 0.75 for _ in range(5))
