@@ -70,7 +70,7 @@ unit: $(DEV) ## pytest
 bench: $(RUNTIME) ## measure attention and preprocessing on this machine's GPU
 	@$(BIN)/python -m benchmarks.attention $(BENCH)
 
-clean: ## remove the environment and all caches
+clean: ## remove the environment and the caches in this folder
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis tests/lit/Output build *.egg-info
 
 $(MADE):

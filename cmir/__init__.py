@@ -41,6 +41,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "zoo":
+        return import_module("cmir.zoo")
     if name not in _LAZY:
         raise AttributeError(f"module 'cmir' has no attribute '{name}'")
     value = getattr(import_module(_LAZY[name]), name)

@@ -103,4 +103,5 @@ class NumpyDomain:
         ndim = max([np.ndim(v) for v in env.values() if not isinstance(v, TableValue)] + [np.ndim(lo), np.ndim(hi)])
         k = np.arange(start, stop, dtype=np.int64).reshape(-1, *[1] * ndim)
         holds = (lo <= k) & (k < hi) & body(k)
-        return np.where(holds.any(axis=0), np.where(holds, k, np.iinfo(np.int64).max).min(axis=0), hi)
+        least = np.where(holds, k, np.iinfo(np.int64).max).min(axis=0)
+        return self._table["select"](holds.any(axis=0), least, hi)

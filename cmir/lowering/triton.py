@@ -134,7 +134,7 @@ def _header(preprocess: PreprocessOp, kernels: Sequence[KernelOp]) -> str:
         if slots is None:
             lines.append(f"{axis}: unbounded, no table")
             continue
-        lines.append(f"{axis}: {preprocess.slot_count(axis)} slots at {index}")
+        lines.append(f"{axis}: {preprocess.slot_count(axis)} slot(s) at {index}")
         lines += [f"  slot {k}: {describe(names)}" for k, names in enumerate(_origins(preprocess, axis))]
     lines += [f"fact {f.number.data}: {plain(f.text.data)}" for f in preprocess.facts]
     lines += [f"{k.role.data}: tests the {k.visible.axis.data} table, {k.visible.mode.data}" for k in kernels]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import torch
 from torch.autograd.function import once_differentiable
 
-from cmir.errors import ShapeError
+from cmir.errors import CmirError, ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
 from cmir.runtime.configs import HEAD_DIMS, Config, attention_config
 from cmir.runtime.launch import on_device
@@ -83,6 +83,10 @@ def attention(
 
 
 def _check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:
+    if not hasattr(desc, "mask_strides"):
+        given = type(desc).__name__
+        hint = "; call its describe(...)" if given == "CompiledMask" else ""
+        raise CmirError(f"desc: expected the Descriptor that mask.describe returns, got a {given}{hint}")
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if tensor.dim() != 4:
             raise ShapeError(f"{name}: expected 4 dimensions (batch, heads, length, head dim), got {_shape(tensor)}")

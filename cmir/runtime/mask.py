@@ -58,7 +58,12 @@ def compile(spec: str | Path | MaskSpec, *, statics: Mapping[str, int] | None = 
     Raises:
         SpecError: the spec is wrong, or no finite number of intervals says it on either axis.
     """
+    if not isinstance(spec, str | Path) and not hasattr(spec, "module"):
+        hint = "; a mask_mod is not imported: write its rule as a MaskSpec" if callable(spec) else ""
+        raise SpecError(f"expected the path of a .mlir file or a cmir.MaskSpec, got {type(spec).__name__}{hint}")
     if isinstance(spec, str | Path):
+        if "maskspec.spec" in str(spec):
+            raise SpecError("expected the path of a .mlir file, got the text of a spec; write it to a file")
         path = Path(spec)
         try:
             text, name = path.read_text(), str(path)
@@ -86,16 +91,25 @@ def _compiled(text: str, module: ModuleOp) -> CompiledMask:
     if text in _masks:
         return _masks[text]
     key = cache.key_of(text)
-    entry = cache.read(key)
-    if entry is not None and entry.keys() == {"ir", "triton"}:
-        result, triton = driver.parse(entry["ir"], f"<cached {key}>"), entry["triton"]
-    else:
+    result, triton = _cached(key) or (None, "")
+    if result is None:
         result = lowered(Registry.installed().context(), module)
         preprocess = next(op for op in result.walk() if isinstance(op, PreprocessOp))
         triton = print_module(result, preprocess)
         cache.write(key, {"ir": _text(result), "triton": triton})
     _masks[text] = CompiledMask(module, result, triton)
     return _masks[text]
+
+
+def _cached(key: str) -> tuple[ModuleOp, str] | None:
+    """The lowered module and its source from the cache, unless there is none that can be read."""
+    entry = cache.read(key)
+    if entry is None or entry.keys() != {"ir", "triton"}:
+        return None
+    try:
+        return driver.parse(entry["ir"], f"<cached {key}>"), entry["triton"]
+    except SpecError:
+        return None
 
 
 def _text(module: ModuleOp) -> str:
@@ -230,10 +244,11 @@ class CompiledMask:
         Args:
             rows, cols: the lengths of q and k; `cols` is `rows` where it is left out.
             device: where to build it if all metadata are ints (default: CUDA if there is one).
-            tile: rows and columns of a tile, (128, 128) on a GPU.
-            metadata: scalars as ints or int32/int64 tensors [] or [B]; tables as int32/int64 tensors [length] or
-                [B, length]. Without a batch dimension a metadatum is shared; a mask whose metadata are all shared is
-                stored once.
+            tile: rows and columns of a tile, each of 16, 32, 64, 128; by default 128 x 128 on a GPU, 32 x 32 in the
+                interpreter.
+            metadata: scalars as ints or int32/int64 tensors [], [B] or [B, H] (a mask per sequence, or per sequence and
+                head); tables as int32/int64 tensors [length], [B, length] or [B, H, length]. Without batch dimensions a
+                metadatum is shared; a mask whose metadata are all shared is stored once.
 
         Raises:
             MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints

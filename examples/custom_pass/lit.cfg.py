@@ -3,12 +3,11 @@
 # pyright: reportUndefinedVariable=false
 
 import os
-import tempfile
 
 from cmir.testing import InProcess
 
 config.name = "custom_pass"
 config.suffixes = [".mlir"]
 config.test_source_root = os.path.dirname(__file__)
-config.test_exec_root = os.path.join(tempfile.gettempdir(), "custom_pass")
+config.test_exec_root = os.path.join(config.test_source_root, "Output")
 config.test_format = InProcess()

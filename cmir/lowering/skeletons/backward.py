@@ -1,4 +1,4 @@
-# pyright: basic, reportGeneralTypeIssues=false
+# pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
 """Backward attention over a descriptor's two schedules.
 
 `backward_delta` prepares what every step needs of a row: delta = rowsum(out * dout) - dlse and the log-sum-exp in

@@ -1,4 +1,4 @@
-# pyright: basic, reportGeneralTypeIssues=false
+# pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
 """Forward attention over a descriptor's row schedule.
 
 One program owns BLOCK_M query rows of one head. It walks the partial tiles of its tile row with the visibility test,

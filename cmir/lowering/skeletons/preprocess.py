@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
 """Skeleton of the preprocess kernels: metadata in, Execution Descriptor out, without a host synchronisation.
 
 `preprocess` is one launch of one program per row tile and one per column tile, for each mask of the batch. A program

@@ -81,7 +81,8 @@ def test_direction_is_how_a_term_moves(lines: list[str], e: Expr, start: str):
             env = {**draw.env, "w": 3, "i": 1, "j": 1}
             a, b = max(0, int(evaluate(lo, env, domain))), int(evaluate(hi, env, domain))
             env[index] = np.arange(a, b)
-            steps = np.diff(np.broadcast_to(evaluate(e, env, domain), env[index].shape))
+            values = np.broadcast_to(np.asarray(evaluate(e, env, domain), dtype=np.int64), env[index].shape)
+            steps = values[1:] - values[:-1]
             assert np.all({"up": steps >= 0, "down": steps <= 0, "constant": steps == 0}[way])
 
 

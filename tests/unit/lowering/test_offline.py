@@ -53,10 +53,10 @@ for even in (False,):  # ragged lengths: the larger kernels
 
 
 @pytest.mark.parametrize(
-    ("name", "dim", "forward", "backward"), [("hstu", 128, 0, 300), ("clear", 128, 0, 160), ("hstu", 64, 64, 100)]
+    ("name", "dim", "forward", "backward"), [("hstu", 128, 0, 340), ("clear", 128, 0, 160), ("hstu", 64, 64, 100)]
 )
 def test_attention_compiles_for_hopper(name: str, dim: int, forward: int, backward: int) -> None:
-    """`forward` and `backward`: bytes that may spill, of triton 3.6 and 3.9 the larger and some room."""
+    """`forward`, `backward`: bytes that may spill, the larger of triton 3.6 (hstu: 136) and 3.9 (316) and some room."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}']\n" + COMPILE
     lines = [line.split() for line in offline.run(script, Path(__file__).parent).splitlines()]
     assert len(lines) >= 2
