@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cmir.errors import CmirError, MetadataError, ShapeError, SpecError
 
 if TYPE_CHECKING:
+    from cmir import zoo
     from cmir.frontend.spec import MaskSpec
     from cmir.runtime.attention import attention
     from cmir.runtime.descriptor import Descriptor
@@ -29,6 +30,7 @@ __all__ = [
     "SpecError",
     "attention",
     "compile",
+    "zoo",
 ]
 
 _LAZY = {
@@ -51,4 +53,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, "zoo"})

@@ -212,3 +212,39 @@ def test_compiled_masks_come_from_the_cache_in_another_process(tmp_path: Path) -
             [sys.executable, "-c", program, str(path), mode], capture_output=True, text=True, env=env, check=False
         )
         assert run.stdout.strip() == "{'rows': 2, 'cols': None} False", run.stderr
+
+
+def test_first_mistakes(hstu: cmir.CompiledMask) -> None:
+    with pytest.raises(cmir.SpecError) as error:
+        cmir.compile(lambda b, h, q, k: q >= k)  # pyright: ignore[reportArgumentType]
+    assert str(error.value) == (
+        "expected the path of a .mlir file or a cmir.MaskSpec, got function; "
+        "a mask_mod is not imported: write its rule as a MaskSpec"
+    )
+    with pytest.raises(cmir.SpecError, match="got the text of a spec; write it to a file"):
+        cmir.compile("maskspec.spec @a() {}")
+    q = torch.randn(1, 1, 8, 16)
+    with pytest.raises(cmir.CmirError) as wrong:
+        cmir.attention(q, q, q, hstu)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    assert str(wrong.value) == (
+        "desc: expected the Descriptor that mask.describe returns, got a CompiledMask; call its describe(...)"
+    )
+
+
+def test_a_cached_module_that_cannot_be_read_is_compiled_anew(tmp_path: Path) -> None:
+    from cmir.runtime import mask as runtime
+
+    path = tmp_path / "empty.mlir"
+    path.write_text("maskspec.spec @empty_again() {\n}\n")
+    for entry in (None, {"ir": "not mlir", "triton": ""}):
+        first = cmir.compile(path)
+        text = next(t for t, m in runtime._masks.items() if m is first)  # pyright: ignore[reportPrivateUsage]
+        if entry is not None:
+            cache.write(cache.key_of(text), entry)
+        del runtime._masks[text]  # pyright: ignore[reportPrivateUsage]
+        again = cmir.compile(path)
+        assert again is not first and again.slots == {"rows": 0, "cols": 0} and again.source() == first.source()
+
+
+def test_the_zoo_is_there_without_an_import() -> None:
+    assert cmir.zoo.NAMES[0] == "causal"
