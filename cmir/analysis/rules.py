@@ -40,6 +40,7 @@ from cmir.dialects.maskspec import INDEX, ConstantsOp, ExistsOp, LookupOp, Regio
 from cmir.dialects.rule_ops import LENGTH_OF, OPERATOR_OF, PREDICATE, refusal
 from cmir.errors import SpecError
 
+MAX_EXISTS = 4096  # values of an `exists`
 MAX_SELECTS = 64  # entries of a constant table whose index is not known at compile time
 _BOUND = "exists#"  # begins the names of what `exists` ops bind: no identifier, so no metadata has such a name
 
@@ -135,6 +136,8 @@ def _expand(e: Expr, op: Operation) -> Expr:
         if term.op != "exists":
             return term
         lo, hi = (number(a, op, "an end of 'exists'") for a in term.args[:2])
+        if hi - lo >= MAX_EXISTS:
+            raise SpecError(f"'exists' tries {hi - lo + 1} values; at most {MAX_EXISTS} can be expanded", op)
         return or_(boolean(False), *(substitute(term.args[2], {var(term.name): const(d)}) for d in range(lo, hi + 1)))
 
     return map_bottom_up(e, expand)
@@ -167,6 +170,8 @@ class _SurfaceReader:
             return var(LENGTH_OF[type(op)])
         match op:
             case arith.ConstantOp(value=IntegerAttr() as attr) if attr.type in (i1, INDEX):
+                if not -(2**31) <= attr.value.data < 2**31:
+                    raise SpecError(f"the number {attr.value.data} does not fit 32 bits", op)
                 return boolean(attr.value.data != 0) if attr.type == i1 else const(attr.value.data)
             case arith.CmpiOp() if (predicate := op.predicate.value.data) in PREDICATE:
                 return self._compare(op, predicate, *args)

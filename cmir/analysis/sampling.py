@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from cmir.analysis.facts import Fact, Facts, first_violation
 from cmir.analysis.linear import inequalities
-from cmir.dialects.expr import Expr, free_names, lookup, var
+from cmir.dialects.expr import COLS, ROWS, ZERO, Expr, free_names, le, lookup, var
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
 
@@ -57,6 +57,7 @@ def draw(facts: Facts, rng: np.random.Generator, size: int = 40) -> dict[str, Va
     env: dict[str, Value] = {}
     known_tables = {p.name for p in facts.parameters if p.is_table}
     scalar_facts = [f.condition for f in facts.facts if f.over is None and not free_names(f.condition) & known_tables]
+    scalar_facts += [le(ZERO, ROWS), le(ZERO, COLS)]  # which every spec takes for granted
     names = ["rows", "cols", *(p.name for p in facts.parameters if not p.is_table)]
     order = names if rng.random() < 0.6 else [*rng.permutation(names)]
     for name in map(str, order):

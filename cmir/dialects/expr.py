@@ -81,6 +81,13 @@ KEYWORDS: Final = RESERVED | {
 }
 
 
+MAX_SIZE: Final = 100_000
+
+
+class ExpressionTooLargeError(RecursionError):
+    """A term whose text would be too long: rewriting has doubled it again and again."""
+
+
 @dataclass(frozen=True, eq=False)
 class Expr:
     """An immutable term.
@@ -92,8 +99,12 @@ class Expr:
     args: tuple[Expr, ...] = ()
     data: int | str = 0
     _hash: int = field(init=False, repr=False, default=0)
+    _size: int = field(init=False, repr=False, default=1)  # as written out: a shared subterm counts each time
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_size", 1 + sum(a._size for a in self.args))
+        if self._size > MAX_SIZE:
+            raise ExpressionTooLargeError(f"an expression of the rule grows past {MAX_SIZE} terms; make it simpler")
         object.__setattr__(self, "_hash", hash((self.op, self.args, self.data)))
 
     def __hash__(self) -> int:

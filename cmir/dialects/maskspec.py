@@ -174,6 +174,8 @@ def check_expr(spec: SpecOp, e: Expr, *bound: str, index: bool = True) -> None:
 
 def _check_term(e: Expr, known: Mapping[str, Parameter], bound: frozenset[str], indices: set[str]) -> None:
     match e.op:
+        case "const" if not -(2**31) <= e.value < 2**31:
+            raise VerifyException(f"the number {e.value} does not fit 32 bits")
         case "var" if e.name not in bound:
             name, parameter = e.name, known.get(e.name)
             if name in ("i", "j") and name not in indices:
@@ -302,8 +304,7 @@ class AssumeOp(IRDLOperation):
         if bound and {"i", "j"} & (names - {*bound}):
             raise VerifyException(f"a fact for {bound[0]} may not read another index")
         if self.lo is not None and self.hi is not None:
-            check_names(self, self.lo.data, index=False)
-            check_names(self, self.hi.data, index=False)
+            _check_range_of_fact(self, self.lo.data, self.hi.data)
             if bound:
                 self._check_entries(bound[0])
         check_names(self, self.condition.data, *bound)
@@ -359,8 +360,15 @@ class NondecreasingOp(IRDLOperation):
         tables = {p.name for p in spec_of(self).parameters if p.is_table}
         if self.table.data not in tables:
             raise VerifyException(_unknown(self.table.data, sorted(tables)))
-        for end in self.over or ():
-            check_names(self, end, index=False)
+        _check_range_of_fact(self, *(self.over or ()))
+
+
+def _check_range_of_fact(op: Operation, *ends: Expr) -> None:
+    """The ends of a fact's range are numbers of the sequence: a fact about a table must not depend on another entry."""
+    for end in ends:
+        check_names(op, end, index=False)
+        if table := next((t.name for t in walk(end) if t.op == "lookup"), None):
+            raise VerifyException(f"the range of a fact reads no table: give '{table}[..]' as a scalar of its own")
 
 
 @irdl_op_definition
@@ -822,12 +830,16 @@ class SpecOp(IRDLOperation):
                 raise VerifyException(
                     f"metadata '{name}' must be an index (a scalar) or a !maskspec.table, got {arg.type}"
                 )
+            if isinstance(static, IntegerAttr) and not -(2**31) <= static.value.data < 2**31:
+                raise VerifyException(f"static '{name}' is {static.value.data}, which does not fit 32 bits")
             if isinstance(arg.type, TableType) and isinstance(static, IntegerAttr):
                 raise VerifyException(f"table '{name}' cannot be static; use maskspec.constants")
         # A nondecreasing fact about a whole free table reads its length by this name.
         lengths = [f"{p.name}_length" for p in self.parameters if p.kind == "free"]
         taken = [*names, *lengths, *self.constant_tables()]
         if twice := next((n for n in taken if taken.count(n) > 1), None):
+            if twice in lengths:
+                raise VerifyException(f"'{twice}' is the length of a free table; give the metadatum another name")
             raise VerifyException(f"'{twice}' is declared twice")
         items = (AssumeOp, NondecreasingOp, ConstantsOp, RegionOp)
         if stray := next((op for op in self.body.block.ops if not isinstance(op, items)), None):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from inspect import currentframe
 from itertools import islice
 from types import FrameType
+from typing import ParamSpec, TypeVar
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnknownLoc
 
-from cmir.errors import SourceLocation
+from cmir.errors import SourceLocation, SpecError
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _HERE = __name__.rpartition(".")[0]
 
 
@@ -30,6 +35,21 @@ def user_location() -> SourceLocation | None:
     position = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
     line, column = position[0], position[2]
     return SourceLocation(frame.f_code.co_filename, line or frame.f_lineno, 1 if column is None else column + 1)
+
+
+def not_too_deep(method: Callable[P, R]) -> Callable[P, R]:
+    """A method that reads a user's terms: one nested past Python's stack is an error at the user's line."""
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except RecursionError:
+            raise SpecError(
+                "the term is nested too deeply for the compiler; make it flatter", user_location()
+            ) from None
+
+    return checked
 
 
 def attribute(location: SourceLocation | None) -> FileLineColLoc | UnknownLoc:

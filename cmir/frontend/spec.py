@@ -40,7 +40,7 @@ from cmir.frontend import functions, terms
 from cmir.frontend.bound import name_bound_indices
 from cmir.frontend.facts import Fact, fact_op
 from cmir.frontend.rule import RuleBuilder
-from cmir.frontend.source import attribute, user_frame, user_location
+from cmir.frontend.source import attribute, not_too_deep, user_frame, user_location
 from cmir.frontend.tables import ConstantTable, Nondecreasing, Table
 from cmir.frontend.terms import Owner, Term
 from cmir.tools.verifier import verify
@@ -128,6 +128,7 @@ class MaskSpec:
 
     # Facts and Regions.
 
+    @not_too_deep
     def assume(
         self,
         *facts: Fact,
@@ -154,6 +155,7 @@ class MaskSpec:
         for op in [fact_op(self._owner, fact, over) for fact in facts]:
             self._items.append(lambda values, op=op: op.clone())
 
+    @not_too_deep
     def region(self, name: str, lo: Term | int, hi: Term | int, *, visible: Term | bool) -> None:
         """Give the rows `[lo, hi)` their visibility rule: row i sees column j iff `visible`.
 
@@ -177,6 +179,7 @@ class MaskSpec:
 
     # The result.
 
+    @not_too_deep
     def build(self) -> SpecOp:
         """A new surface spec, verified."""
         parameters = tuple(self._owner.parameters.values())

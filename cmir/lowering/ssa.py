@@ -50,7 +50,7 @@ class Statements:
     def preamble(self) -> Iterator[str]:
         """Loads of the scalars that were used."""
         for name, local in self.loaded.items():
-            yield f"{local} = scalar_value(meta_{name}, meta_{name}_stride, meta_{name}_ptr, z)"
+            yield f"{local} = scalar_value(meta_{name}, stride_{name}, pointer_{name}, z)"
 
     def block(self, block: Block, depth: int = 1) -> None:
         """Every op of the block but its terminator."""
@@ -75,7 +75,7 @@ class Statements:
             case ColsOp():
                 return "cols"
             case LengthOp() as length:
-                return f"meta_{self.kinds[_argument(length.table)][0]}_len"
+                return f"length_{self.kinds[_argument(length.table)][0]}"
             case owner:
                 raise AssertionError(f"{owner} has not been printed yet")
 
@@ -103,10 +103,10 @@ class Statements:
     def _lookup(self, op: LookupOp) -> str:
         assert op.table is not None, "constant tables are folded"
         name, kind = self.kinds[_argument(op.table)]
-        table = f"meta_{name}, meta_{name}_stride"
+        table = f"meta_{name}, stride_{name}"
         if op.index == self.here and kind == self.axis:  # the caller keeps the index itself in range
             return f"table_value({table}, {self.vector}, z)"
-        length = {"row": "rows", "col": "cols"}.get(kind, f"meta_{name}_len")
+        length = {"row": "rows", "col": "cols"}.get(kind, f"length_{name}")
         return f"nearest_value({table}, {self.name(op.index)}, {length}, z)"
 
     def _first(self, op: FirstOp, depth: int) -> None:

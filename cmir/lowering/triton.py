@@ -119,11 +119,14 @@ def _test(visible: VisibleOp) -> str:
 
 
 def metadata_parameters(preprocess: PreprocessOp) -> list[str]:
-    """The kernel parameters that carry the metadata, in declaration order."""
+    """The kernel parameters that carry the metadata, in declaration order.
+
+    Each has a prefix of its own, so that no name of a spec meets another, whatever it ends in.
+    """
     out: list[str] = []
     for name, kind in preprocess.kinds:
-        out += [f"meta_{name}", f"meta_{name}_stride"]
-        out += {"scalar": [f"meta_{name}_ptr: tl.constexpr"], "free": [f"meta_{name}_len"]}.get(kind, [])
+        out += [f"meta_{name}", f"stride_{name}"]
+        out += {"scalar": [f"pointer_{name}: tl.constexpr"], "free": [f"length_{name}"]}.get(kind, [])
     return out
 
 
@@ -172,9 +175,9 @@ def _slot_hooks(preprocess: PreprocessOp) -> dict[str, str]:
                 statements.lines.append(f"{INDENT}# slot {k}: {describe(names)}")
                 for end, value in enumerate((lo, hi)):
                     where = f"table + {2 * k + end} * {axis} + {index}"
-                    stored = f"tl.zeros_like({index}) + {statements.name(value)}"
+                    stored = f"(tl.zeros_like({index}) + {statements.name(value)}).to(tl.int32)"
                     statements.lines.append(f"{INDENT}tl.store({where}, {stored}, mask=mask)")
-            body = [*(INDENT + line for line in statements.preamble()), *statements.lines]
+            body = [*_widen(index), *(INDENT + line for line in statements.preamble()), *statements.lines]
         hook = f"store_{kind}_slots"
         out[hook] = _function(hook, ["table", index, "mask", *COMMON], body or [f"{INDENT}pass"])
     return out
@@ -220,10 +223,13 @@ def _checks(preprocess: PreprocessOp, facts: Sequence[FactOp], over: str, index:
             lines.append(f"{INDENT}broken = {nothing} + {fact.number.data}")
         else:
             lines.append(f"{INDENT}broken = tl.where({condition}, broken, {fact.number.data})")
-    loads = [
-        f"{INDENT}{local} = scalar_value(meta_{n}, meta_{n}_stride, meta_{n}_ptr, z)" for n, local in loaded.items()
-    ]
-    return [*loads, *lines, f"{INDENT}return broken"]
+    loads = [f"{INDENT}{local} = scalar_value(meta_{n}, stride_{n}, pointer_{n}, z)" for n, local in loaded.items()]
+    return [*_widen(index), *loads, *lines, f"{INDENT}return broken"]
+
+
+def _widen(index: str) -> list[str]:
+    """Indices and lengths as int64: an end such as `i + r` must not wrap where r stands for "no limit"."""
+    return [f"{INDENT}{name} = wide({name})" for name in (index, "rows", "cols") if name]
 
 
 def _constant(holds: HoldsOp) -> bool | None:

@@ -51,6 +51,8 @@ class DnfNormalize(ModulePass):
     max_clauses: int = 256
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.max_clauses < 1:
+            raise SpecError(f"max-clauses is at least 1, got {self.max_clauses}", op)
         for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
             Rewriter.replace_op(spec, self.normalize(spec), [])
 

@@ -76,7 +76,7 @@ def attention(
         # The kernels take row maxima before they scale, which needs a positive factor.
         q, factor = q * factor, 1.0
     if 0 in q.shape or 0 in k.shape:
-        out, lse = _nothing(q, v)
+        out, lse = _apply_nothing(q, k, v)
     else:
         out, lse = _apply(q, k, v, desc, factor)
     return (out, lse) if return_lse else out
@@ -127,10 +127,20 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _nothing(q: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What attention gives where there are no rows, no columns, no heads or no batch."""
-    out = q.new_zeros((*q.shape[:3], v.shape[3])) + 0 * q.sum() + 0 * v.sum()
-    return out, q.new_full(q.shape[:3], -math.inf, dtype=torch.float32)
+class _Nothing(torch.autograd.Function):
+    """What attention gives where there are no rows, no columns, no heads or no batch: nothing is read."""
+
+    @staticmethod
+    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        ctx.save_for_backward(q, k, v)
+        return q.new_zeros((*q.shape[:3], v.shape[3])), q.new_full(q.shape[:3], -math.inf, dtype=torch.float32)
+
+    @staticmethod
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *grads: torch.Tensor | None
+    ) -> tuple[torch.Tensor, ...]:
+        return tuple(map(torch.zeros_like, ctx.saved_tensors))
 
 
 class _Attention(torch.autograd.Function):
@@ -164,6 +174,7 @@ class _Attention(torch.autograd.Function):
 
 
 _apply = cast("Callable[..., tuple[torch.Tensor, torch.Tensor]]", _Attention.apply)  # pyright: ignore[reportUnknownMemberType]
+_apply_nothing = cast("Callable[..., tuple[torch.Tensor, torch.Tensor]]", _Nothing.apply)  # pyright: ignore[reportUnknownMemberType]
 
 
 def launch_forward(

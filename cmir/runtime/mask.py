@@ -11,7 +11,8 @@ passes made of it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -58,6 +59,15 @@ def compile(spec: str | Path | MaskSpec, *, statics: Mapping[str, int] | None = 
     Raises:
         SpecError: the spec is wrong, or no finite number of intervals says it on either axis.
     """
+    try:
+        return _compile(spec, statics)
+    except RecursionError:
+        raise SpecError(
+            "the spec is nested too deeply, or has too many Regions, for the compiler; make it flatter"
+        ) from None
+
+
+def _compile(spec: str | Path | MaskSpec, statics: Mapping[str, int] | None) -> CompiledMask:
     if not isinstance(spec, str | Path) and not hasattr(spec, "module"):
         hint = "; a mask_mod is not imported: write its rule as a MaskSpec" if callable(spec) else ""
         raise SpecError(f"expected the path of a .mlir file or a cmir.MaskSpec, got {type(spec).__name__}{hint}")
@@ -149,6 +159,11 @@ def _refuse_fixed_constants(spec: SpecOp) -> None:
         )
 
 
+def _whole(value: Any) -> Any:
+    """An integer of NumPy as an int; anything else, and a bool, as it is, for others to check."""
+    return value if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+
+
 def _check_parameters(spec: SpecOp) -> None:
     for p in spec.parameters:
         if p.name in ARGUMENTS:
@@ -196,7 +211,7 @@ class CompiledMask:
             raise CmirError(f"unknown target {target!r}; the targets are: triton")
         return self._triton
 
-    def dense(self, *, rows: int, cols: int | None = None, **metadata: Any) -> np.ndarray:
+    def dense(self, /, *, rows: int, cols: int | None = None, **metadata: Any) -> np.ndarray:
         """The rule itself, run on every pair: NumPy bool [rows, cols]. The oracle; for small lengths.
 
         Args:
@@ -211,7 +226,7 @@ class CompiledMask:
         return spec_mask(self._surface, self._environment(rows, cols, metadata)).copy()
 
     def intervals(
-        self, axis: Literal["rows", "cols"] = "rows", *, rows: int, cols: int | None = None, **metadata: Any
+        self, /, axis: Literal["rows", "cols"] = "rows", *, rows: int, cols: int | None = None, **metadata: Any
     ) -> np.ndarray:
         """What the compiled form says: lo and hi of every slot, NumPy int32 [slots, 2, rows] or [slots, 2, cols].
 
@@ -232,11 +247,12 @@ class CompiledMask:
 
     def describe(
         self,
+        /,
         *,
         rows: int,
         cols: int | None = None,
         device: torch.device | str | None = None,
-        tile: tuple[int, int] | None = None,
+        tile: Sequence[int] | None = None,
         **metadata: Any,
     ) -> Descriptor:
         """Build the Execution Descriptor of a batch: one kernel launch, no host synchronisation.
@@ -257,18 +273,21 @@ class CompiledMask:
         from cmir.runtime import descriptor
         from cmir.runtime.launch import default_device
 
-        length = rows if cols is None else cols
-        if (
-            type(rows) is int
-            and type(length) is int
-            and all(type(v) is int for v in metadata.values() if not hasattr(v, "shape"))
-        ):
+        rows, length = _whole(rows), _whole(rows if cols is None else cols)
+        metadata = {name: _whole(value) for name, value in metadata.items()}
+        if type(rows) is int and type(length) is int and min(rows, length) >= 0:
             self._check_host_facts(rows, length, metadata)
         if tile is None:
             devices = [v.device for v in metadata.values() if hasattr(v, "device")]
             where = str(devices[0] if devices else device or default_device())
             tile = (32, 32) if where.startswith("cpu") else (128, 128)
-        return descriptor.build(self._kernels, self.signature, rows, cols, metadata, tile, device, self._live)
+        elif not hasattr(tile, "__len__") or len(tile) != 2:
+            raise MetadataError(
+                f"mask {self.name!r}, argument 'tile': expected two ints, (rows, columns); got {tile!r}"
+            )
+        return descriptor.build(
+            self._kernels, self.signature, rows, length, metadata, (tile[0], tile[1]), device, self._live
+        )
 
     @functools.cached_property
     def _kernels(self) -> ModuleType:

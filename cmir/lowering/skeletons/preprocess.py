@@ -34,8 +34,14 @@ look for a core of full tiles."""
 
 
 @triton.jit
+def wide(value):
+    """As int64, in which rules are computed: with int32 metadata and constants nothing wraps."""
+    return tl.full([], 0, tl.int64) + value
+
+
+@triton.jit
 def scalar_value(value, stride, POINTER: tl.constexpr, z):
-    """The scalar metadatum of mask z as int32; an int64 beyond that range saturates, so that its facts break."""
+    """The scalar metadatum of mask z as int64; one beyond 2^40 either way saturates, so that sums do not wrap."""
     if POINTER:
         value = tl.load(value + z.to(tl.int64) * stride)
     return saturate(value)
@@ -43,15 +49,15 @@ def scalar_value(value, stride, POINTER: tl.constexpr, z):
 
 @triton.jit
 def table_value(table, stride, index, z):
-    """The entries `index` of mask z's table as int32, saturated likewise."""
+    """The entries `index` of mask z's table as int64, saturated likewise."""
     return saturate(tl.load(table + z.to(tl.int64) * stride + index))
 
 
 @triton.jit
 def saturate(value):
     if value.dtype == tl.int64:
-        value = tl.minimum(tl.maximum(value, -2147483648), 2147483647)
-    return value.to(tl.int32)
+        value = tl.minimum(tl.maximum(value, -1099511627776), 1099511627776)
+    return wide(value)
 
 
 @triton.jit

@@ -1,0 +1,121 @@
+"""Metadata at the ends of their range: ends are computed in int64, so that "no limit" is no trap."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import cmir
+
+MOST = 2**31 - 1
+
+
+def window() -> cmir.CompiledMask:
+    spec = cmir.MaskSpec("window")
+    left, right = spec.scalar("left"), spec.scalar("right")
+    spec.region("all", 0, spec.rows, visible=(spec.i - left <= spec.j) & (spec.j <= spec.i + right))
+    return cmir.compile(spec)
+
+
+def guarded() -> cmir.CompiledMask:
+    spec = cmir.MaskSpec("guarded")
+    left, right = spec.scalar("left"), spec.scalar("right")
+    spec.region("late", 2 * left, spec.rows, visible=spec.j <= spec.i * 70000 + right + 100)
+    return cmir.compile(spec)
+
+
+@pytest.mark.parametrize("mask", [window, guarded])
+@pytest.mark.parametrize("left", [0, 3, MOST, -MOST - 1])
+@pytest.mark.parametrize("right", [0, MOST, -MOST - 1])
+def test_scalars_that_stand_for_no_limit(mask: Any, left: int, right: int) -> None:
+    compiled = mask()
+    metadata: dict[str, Any] = {"rows": 20, "cols": 23, "left": left, "right": right}
+    dense = compiled.dense(**metadata)
+    desc = compiled.describe(**metadata, tile=(16, 16)).check()
+    assert desc.area.tolist() == [int(dense.sum())]
+    for table, wanted in ((desc.row_table, dense), (desc.col_table, dense.T)):
+        assert table is not None
+        position = np.arange(wanted.shape[1])
+        ends = table[0].numpy()[:, :, :, None]
+        np.testing.assert_array_equal(((ends[:, 0] <= position) & (position < ends[:, 1])).any(0), wanted)
+
+
+def test_identifiers_beyond_int32_stay_apart() -> None:
+    spec = cmir.MaskSpec("documents")
+    q, k = spec.table("q", per="row"), spec.table("k", per="col")
+    spec.assume(q.nondecreasing(), k.nondecreasing())
+    spec.region("all", 0, spec.rows, visible=q[spec.i] == k[spec.j])
+    mask = cmir.compile(spec)
+    ids = torch.tensor([2**31 - 1, 2**31, 2**31 + 1, 2**33, 2**33, 2**33 + 5])
+    desc = mask.describe(rows=6, q=ids, k=ids, tile=(16, 16)).check()
+    assert desc.area.tolist() == [4 + 2 * 2]
+
+
+def test_numpy_integers_are_integers() -> None:
+    desc = window().describe(rows=np.int64(5), left=np.int32(1), right=np.int64(0), tile=[16, 16])  # pyright: ignore[reportArgumentType]
+    assert desc.area.tolist() == [9]
+
+
+@pytest.mark.parametrize("tile", [16, (16,), (16, 16, 16)])
+def test_a_tile_is_two_numbers(tile: Any) -> None:
+    with pytest.raises(cmir.MetadataError, match="argument 'tile': expected two ints"):
+        window().describe(rows=5, left=1, right=0, tile=tile)
+
+
+def test_nothing_to_see_reads_nothing_and_has_gradients() -> None:
+    desc = window().describe(rows=5, cols=0, left=1, right=0, tile=(16, 16))
+    q = torch.full((1, 1, 5, 16), float("inf"), requires_grad=True)
+    k, v = (torch.zeros(1, 1, 0, 16, requires_grad=True) for _ in range(2))
+    out, lse = cmir.attention(q, k, v, desc, return_lse=True)
+    assert not out.any() and torch.isneginf(lse).all()
+    for gradient in torch.autograd.grad(out.sum(), (q, k, v)):
+        assert not gradient.any()
+
+
+def test_facts_that_bound_a_length_from_below() -> None:
+    """`h <= rows` with nothing said of h >= 0: a length is never negative for that."""
+    for name in ("abc", "hstu2", "m"):
+        spec = cmir.MaskSpec(name)
+        i, j, h, t = spec.i, spec.j, spec.scalar("h"), spec.table("t", per="row")
+        spec.assume(h <= spec.rows, t[i] <= i)
+        spec.region("all", 0, spec.rows, visible=(j < h) | ((t[i] <= j) & (j <= i)))
+        assert cmir.compile(spec).slots["rows"] == 2
+
+
+def test_names_that_end_alike_do_not_meet() -> None:
+    spec = cmir.MaskSpec("names")
+    x, stride, pointer, own = (spec.scalar(n) for n in ("x", "x_stride", "x_ptr", "self"))
+    free = spec.table("f", per="free")
+    length = spec.scalar("f_len")
+    spec.region("all", 0, spec.rows, visible=spec.j < x + stride + pointer + own + length + free[0])
+    mask = cmir.compile(spec)
+    metadata: dict[str, Any] = {"x": 1, "x_stride": 1, "x_ptr": 0, "self": 1, "f_len": 1, "f": torch.tensor([2])}
+    assert mask.describe(rows=10, **metadata, tile=(16, 16)).check().area.tolist() == [60]
+    assert mask.dense(rows=10, **metadata).sum() == 60
+
+
+def test_what_is_too_deep_or_too_wide_is_refused() -> None:
+    for depth in (150, 2000):
+        spec = cmir.MaskSpec("deep")
+        x = spec.i
+        with pytest.raises(cmir.SpecError, match="too deeply"):
+            for k in range(depth):
+                x = abs(x - (k + 1))
+            spec.region("all", 0, spec.rows, visible=spec.j <= x)
+            cmir.compile(spec)
+    spec = cmir.MaskSpec("wide")
+    with pytest.raises(cmir.SpecError, match="'exists' tries 1000000001 values; at most 4096 can be expanded"):
+        spec.region("all", 0, spec.rows, visible=spec.exists(0, 10**9, lambda d: spec.j == spec.i + d))
+        cmir.compile(spec)
+
+
+@pytest.mark.parametrize("fact", ["nondecreasing t over [0, u[0])", "assume for i in [u[0], rows) : t[i] <= i"])
+def test_the_range_of_a_fact_reads_no_table(fact: str, tmp_path: Any) -> None:
+    path = tmp_path / "spec.mlir"
+    path.write_text(
+        f"maskspec.spec @s(%t: !maskspec.table<row>, %u: !maskspec.table<free>) {{\n  maskspec.{fact}\n"
+        "  maskspec.region @all rows [0, rows) {\n    maskspec.clause j <= t[i]\n  }\n}\n"
+    )
+    with pytest.raises(cmir.SpecError, match="the range of a fact reads no table: give 'u"):
+        cmir.compile(path)
