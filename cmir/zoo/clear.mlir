@@ -3,6 +3,7 @@
 // circle is the interval |dx| <= half[d] of its grid row.
 maskspec.spec @clear(
     %radius: index = 16, %height: index = 64, %width: index = 64, %text: index = 512) {
+  maskspec.assume 1 <= radius and 1 <= height and 1 <= width and 0 <= text
   maskspec.assume rows == text + height * width and cols == rows
   maskspec.constants @half for d in [1 - radius, radius) : isqrt(radius * radius - d * d - 1)
 

@@ -5,6 +5,7 @@
 //   i == j  or  d > 0 and (window == 0 or d <= window or full > 0 and id_i >= last - full)  or  context > 0 and id_i == 0 and id_j < last
 maskspec.spec @hstu_meta(
     %context: index = 6, %window: index = 128, %full: index = 32, %history: index) {
+  maskspec.assume 0 <= context and 0 <= window and 0 <= full
   maskspec.assume 0 <= history and context + history <= rows and rows == cols
 
   // The contextual tokens: id 0, so nothing is earlier.
