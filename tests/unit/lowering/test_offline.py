@@ -63,3 +63,31 @@ def test_attention_compiles_for_hopper(name: str, dim: int, forward: int, backwa
     for kernel, shared, spills in lines:
         assert int(shared) <= SHARED_MEMORY
         assert int(spills) <= (forward if kernel == "forward" else backward), (kernel, spills)
+
+
+PREPROCESS = """
+import sys
+import offline
+offline.install()
+import torch
+from cmir import zoo
+
+mask = zoo.load(sys.argv[1])
+signature, i32, i64 = mask.signature, torch.int32, torch.int64
+arguments = []
+for parameter in signature.parameters:
+    arguments += [i32, 1, True] if parameter.kind == "scalar" else [i64, 7]
+compiled = offline.compile_kernel(
+    mask._kernels.preprocess, i32, i32, 1000, 1000, 0, *arguments, ROW_SLOTS=signature.row_slots,
+    COL_SLOTS=signature.col_slots, TILE_M=128, TILE_N=128, ROW_LIVE=signature.row_slots > 4,
+    COL_LIVE=signature.col_slots > 4,
+)
+print(*offline.registers_and_spills(compiled))
+"""
+
+
+@pytest.mark.parametrize("name", ["hstu", "hstu_meta", "shared_prompt", "clear"])
+def test_preprocess_compiles_for_hopper(name: str) -> None:
+    script = f"import sys; sys.argv[1:] = ['{name}']\n" + PREPROCESS
+    _, spills = offline.run(script, Path(__file__).parent).split()
+    assert int(spills) <= 64
