@@ -205,7 +205,7 @@ maskspec.spec @twice(%history: index) {
 // -----
 
 // The length of a free table has a name that facts use.
-// expected-error@+1 {{'f_length' is declared twice}}
+// expected-error@+1 {{'f_length' is the length of a free table; give the metadatum another name}}
 maskspec.spec @length(%f: !maskspec.table<free>, %f_length: index) {
 }
 

@@ -40,11 +40,11 @@ maskspec.spec @tail(%history: index, %start: !maskspec.table<row>) {
 // CHECK-NEXT: import triton.language as tl
 // CHECK-NOT:  import
 // CHECK:      def store_row_slots(
-// CHECK:          value_history = scalar_value(meta_history, meta_history_stride, meta_history_ptr, z)
-// CHECK:          table_value(meta_start, meta_start_stride, i, z)
+// CHECK:          value_history = scalar_value(meta_history, stride_history, pointer_history, z)
+// CHECK:          table_value(meta_start, stride_start, i, z)
 // CHECK:          # slot 0: region history clause 0, region tail clause 0
-// CHECK-NEXT:     tl.store(table + 0 * rows + i, tl.zeros_like(i) + {{.*}}, mask=mask)
-// CHECK-NEXT:     tl.store(table + 1 * rows + i, tl.zeros_like(i) + {{.*}}, mask=mask)
+// CHECK-NEXT:     tl.store(table + 0 * rows + i, (tl.zeros_like(i) + {{.*}}).to(tl.int32), mask=mask)
+// CHECK-NEXT:     tl.store(table + 1 * rows + i, (tl.zeros_like(i) + {{.*}}).to(tl.int32), mask=mask)
 // CHECK:      def store_col_slots(
 // CHECK:          while first_{{[0-9]+}}_steps > 0:
 // CHECK:      def scalar_facts(
