@@ -12,7 +12,7 @@ than another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from cmir.analysis.linear import comparison, linear, negate, simplify
 from cmir.dialects.expr import Expr, and_, depends, lt, make, or_, substitute, walk
@@ -139,7 +139,3 @@ def _prune(clauses: Sequence[Clause]) -> list[Clause]:
         if not any((s < sets[k]) or (s == sets[k] and n < k) for n, s in enumerate(sets)):
             keep.append(c)
     return keep
-
-
-def conjunction(literals: Iterable[Expr]) -> Expr:
-    return and_(*literals)

@@ -15,7 +15,7 @@ from cmir.analysis.linear import difference, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
 from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, add, and_, const, le, lookup, show, var, walk
 from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp
-from cmir.interp.domain import NumpyDomain, TableValue, Value
+from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -154,12 +154,6 @@ def conjuncts(e: Expr) -> tuple[Expr, ...]:
 
 def in_range(index: Expr, lo: Expr, hi: Expr) -> Expr:
     return and_(le(lo, index), le(add(index, const(1)), hi))
-
-
-def table_value(entries: Value, base: int = 0) -> TableValue:
-    import numpy as np
-
-    return TableValue(np.asarray(entries, dtype=np.int64), base)
 
 
 def covers(outer: tuple[Expr, Expr], lo: Expr, hi: Expr, length: Expr) -> bool:

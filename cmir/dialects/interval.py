@@ -38,7 +38,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from cmir.dialects.expr import (
     COLS,
-    FALSE,
     ROWS,
     TRUE,
     ZERO,
@@ -47,7 +46,6 @@ from cmir.dialects.expr import (
     and_,
     free_names,
     le,
-    or_,
     parse_expr,
     show,
     var,
@@ -331,17 +329,6 @@ def spec_of_table(table: TableOp) -> SpecOp | None:
     if block is None:
         return None
     return next((op for op in block.ops if isinstance(op, SpecOp) and op.sym_name == table.spec), None)
-
-
-def visible_in(table: TableOp) -> Expr:
-    """The whole table as one condition on `i` and `j`: what the stage means."""
-    here = var(table.fixed)
-    disjuncts = [
-        and_(le(r.lo.data, here), less(here, r.hi.data), s.contains(table.moving))
-        for r in table.regions_of_table
-        for s in r.spans
-    ]
-    return or_(FALSE, *disjuncts)
 
 
 Interval = Dialect("interval", [TableOp, RegionOp, SpanOp], [])
