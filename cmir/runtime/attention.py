@@ -12,8 +12,8 @@ from torch.autograd.function import once_differentiable
 
 from cmir.errors import CmirError, ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
-from cmir.runtime.configs import HEAD_DIMS, Config, attention_config
-from cmir.runtime.launch import on_device
+from cmir.runtime.configs import HEAD_DIMS, Block, Config, attention_config
+from cmir.runtime.launch import launch, on_device
 
 if TYPE_CHECKING:
     from cmir.runtime.descriptor import Descriptor
@@ -189,16 +189,23 @@ def launch_forward(
     tile_m, tile_n = desc.tile
     block = config.forward
     schedule, live_slots = _schedule(desc, "forward")
-    desc.module.forward[_programs(rows, tile_m, block.m, batch * heads),](
-        q, k, v, out, lse,
-        *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
-        *schedule,
-        rows, k.shape[2], batch * heads, heads, group, *desc.mask_strides,
-        scale * _LOG2_E,
-        D=dim, DV=value_dim, TILE_M=tile_m, TILE_N=tile_n, BLOCK_M=block.m, BLOCK_N=block.n,
-        EVEN_M=rows % tile_m == 0, EVEN_N=k.shape[2] % tile_n == 0,
-        LIVE_SLOTS=live_slots,
-        num_warps=block.num_warps, num_stages=block.num_stages,
+    launch(
+        desc.module.forward,
+        (_programs(rows, tile_m, block.m, batch * heads), 1, 1),
+        (
+            q, k, v, out, lse,
+            *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
+            *schedule,
+            rows, k.shape[2], batch * heads, heads, group, *desc.mask_strides,
+            scale * _LOG2_E,
+        ),
+        dict(
+            D=dim, DV=value_dim, TILE_M=tile_m, TILE_N=tile_n, BLOCK_M=block.m, BLOCK_N=block.n,
+            EVEN_M=rows % tile_m == 0, EVEN_N=k.shape[2] % tile_n == 0,
+            LIVE_SLOTS=live_slots,
+        ),
+        _options(block),
+        q.device,
     )  # fmt: skip
     return out, lse
 
@@ -216,10 +223,16 @@ def launch_backward(
     padded = -(-rows // tile_m) * tile_m
     stats = torch.empty((batch * heads, padded, 2), dtype=torch.float32, device=q.device)
     delta_block = min(_DELTA_BLOCK, tile_m)
-    desc.module.backward_delta[padded // delta_block, batch * heads](
-        out, dout, lse, lse if dlse is None else dlse, stats,
-        *out.stride()[:3], *dout.stride()[:3], rows, heads,
-        DV=value_dim, TILE_M=tile_m, BLOCK=delta_block, HAS_DLSE=dlse is not None, num_warps=4,
+    launch(
+        desc.module.backward_delta,
+        (padded // delta_block, batch * heads, 1),
+        (
+            out, dout, lse, lse if dlse is None else dlse, stats,
+            *out.stride()[:3], *dout.stride()[:3], rows, heads,
+        ),
+        dict(DV=value_dim, TILE_M=tile_m, BLOCK=delta_block, HAS_DLSE=dlse is not None),
+        {"num_warps": 4},
+        q.device,
     )  # fmt: skip
 
     dq, dk, dv = _like(q, dim), _like(k, dim), _like(v, value_dim)
@@ -240,15 +253,14 @@ def launch_backward(
     else:
         launches = [(dkv_programs, True, False, config.dkv), (dq_programs, False, True, config.dq)]
     for programs, has_dkv, has_dq, block in launches:
-        desc.module.backward[programs,](
-            *arguments,
+        constants = dict(
             D=dim, DV=value_dim, TILE_M=tile_m, TILE_N=tile_n,
             DKV=has_dkv, DKV_BLOCK_M=config.dkv.m, DKV_BLOCK_N=config.dkv.n,
             DQ=has_dq, DQ_BLOCK_M=config.dq.m, DQ_BLOCK_N=config.dq.n,
             EVEN_M=rows % tile_m == 0, EVEN_N=cols % tile_n == 0,
             ROW_LIVE_SLOTS=row_live_slots, COL_LIVE_SLOTS=col_live_slots,
-            num_warps=block.num_warps, num_stages=block.num_stages,
         )  # fmt: skip
+        launch(desc.module.backward, (programs, 1, 1), arguments, constants, _options(block), q.device)
     return dq, dk, dv
 
 
@@ -261,6 +273,11 @@ def _config(q: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> Config:
 
 
 _cached_config = cache(attention_config)
+
+
+@cache
+def _options(block: Block) -> dict[str, int]:
+    return {"num_warps": block.num_warps, "num_stages": block.num_stages}
 
 
 def _programs(length: int, tile: int, block: int, heads: int) -> int:

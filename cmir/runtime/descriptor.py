@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 
 from cmir.errors import CmirError, MetadataError
-from cmir.runtime.launch import on_device, require_backend
-from cmir.runtime.metadata import pack
+from cmir.runtime.launch import launch, on_device, require_backend
+from cmir.runtime.metadata import PackedMetadata, form_of, pack
 from cmir.signature import Signature
 
 TILES = (16, 32, 64, 128)
@@ -163,9 +163,22 @@ def build(
     Raises MetadataError for metadata that do not fit `signature`, CmirError for a device that cannot run the kernel.
     """
     cols = rows if cols is None else cols
+    packed = pack(signature, rows, cols, metadata, device)
+    return make_plan(module, signature, rows, cols, packed, tile, live).build(packed.arguments)
+
+
+def make_plan(
+    module: Any,
+    signature: Signature,
+    rows: int,
+    cols: int,
+    packed: PackedMetadata,
+    tile: tuple[int, int],
+    live: tuple[bool, bool],
+) -> Plan:
+    """What `build` works out and checks once its metadata are packed. Raises what `build` raises."""
     if tile[0] not in TILES or tile[1] not in TILES:
         raise MetadataError(f"mask {signature.name!r}: expected a tile of two of {TILES}; got {tile}")
-    packed = pack(signature, rows, cols, metadata, device)
     require_backend(packed.device)
     row_slots, col_slots = signature.row_slots or 0, signature.col_slots or 0
     if max(row_slots, col_slots) > MAX_SLOTS:
@@ -179,28 +192,96 @@ def build(
     transposed = {(0, col_slots): "row", (row_slots, 0): "col"}.get((row_slots, col_slots))
     if transposed and any(live):
         live = (True, True)  # the derived schedule copies its slots from the other one
-    layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live)
-    with on_device(packed.device):
-        memory = torch.empty(layout.size, dtype=torch.int32, device=packed.device)
-        counters = torch.zeros(layout.counters, dtype=torch.int32, device=packed.device)
-        module.preprocess[(layout.programs, packed.masks)](
-            memory,
-            counters,
-            rows,
-            cols,
-            packed.entries,
-            *packed.arguments,
-            ROW_SLOTS=row_slots,
-            COL_SLOTS=col_slots,
-            TILE_M=tile[0],
-            TILE_N=tile[1],
-            ROW_LIVE=live[0],
-            COL_LIVE=live[1],
-        )
-        descriptor = Descriptor(memory, layout, rows, cols, tile, packed.batch, signature, module)
-        if transposed:
-            _transpose(descriptor, counters, transposed, live=any(live))
-    return descriptor
+    return Plan(
+        module=module,
+        signature=signature,
+        rows=rows,
+        cols=cols,
+        tile=tile,
+        batch=packed.batch,
+        device=packed.device,
+        entries=packed.entries,
+        places=packed.places,
+        between=tuple(None if place in packed.places else value for place, value in enumerate(packed.arguments)),
+        layout=_layout(packed.masks, rows, cols, tile, row_slots, col_slots, live),
+        constants={
+            "ROW_SLOTS": row_slots,
+            "COL_SLOTS": col_slots,
+            "TILE_M": tile[0],
+            "TILE_N": tile[1],
+            "ROW_LIVE": live[0],
+            "COL_LIVE": live[1],
+        },
+        transposed=transposed,
+    )
+
+
+def form_of_call(
+    rows: object,
+    cols: object,
+    device: torch.device | str | None,
+    tile: Sequence[int] | None,
+    metadata: Mapping[str, Any],
+) -> tuple[object, ...] | None:
+    """Of the arguments of `describe`, all that its launch depends on but values of metadata; None if they need a look.
+
+    Where no tensor says it, the current device is part of it.
+    """
+    form = form_of(metadata)
+    plain = type(rows) is int and (cols is None or type(cols) is int) and (tile is None or type(tile) is tuple)
+    if form is None or not plain or not (device is None or type(device) in (str, torch.device)):
+        return None
+    current = torch.cuda.current_device() if torch.cuda.is_initialized() else None
+    return (rows, cols, device, cast("object", tile), current, *form)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All about a launch of the preprocess kernel that does not depend on the values of the metadata."""
+
+    module: Any
+    signature: Signature
+    rows: int
+    cols: int
+    tile: tuple[int, int]
+    batch: tuple[int, ...]
+    device: torch.device
+    entries: int
+    places: tuple[int, ...]
+    between: tuple[torch.Tensor | int | bool | None, ...]
+    """The packed arguments, None at the `places` of the metadata themselves."""
+    layout: Layout
+    constants: Mapping[str, int]
+    transposed: str | None
+    """The axis whose schedule is derived from the other's."""
+
+    def build(self, arguments: Sequence[torch.Tensor | int | bool]) -> Descriptor:
+        """Launches the kernel with packed metadata."""
+        layout, device = self.layout, self.device
+        with on_device(device):
+            memory = torch.empty(layout.size, dtype=torch.int32, device=device)
+            counters = torch.zeros(layout.counters, dtype=torch.int32, device=device)
+            launch(
+                self.module.preprocess,
+                layout.grid,
+                (memory, counters, self.rows, self.cols, self.entries, *arguments),
+                self.constants,
+                {},
+                device,
+            )
+            descriptor = Descriptor(
+                memory, layout, self.rows, self.cols, self.tile, self.batch, self.signature, self.module
+            )
+            if self.transposed:
+                _transpose(descriptor, counters, self.transposed, live=bool(self.constants["ROW_LIVE"]))
+        return descriptor
+
+    def build_from(self, metadata: Mapping[str, Any]) -> Descriptor:
+        """`build` for metadata of the very form that the plan was made for."""
+        arguments: list[Any] = list(self.between)
+        for parameter, place in zip(self.signature.parameters, self.places, strict=True):
+            arguments[place] = metadata[parameter.name]
+        return self.build(arguments)
 
 
 def _transpose(descriptor: Descriptor, counters: torch.Tensor, to: str, live: bool) -> None:
@@ -211,14 +292,20 @@ def _transpose(descriptor: Descriptor, counters: torch.Tensor, to: str, live: bo
     if tiles:
         # `counters` as the preprocess kernel cuts it: 3 arrivals a mask, 1 of this, bins of rows, then of columns.
         bins = 4 * masks + (0 if to == "row" else masks * (tiles + 1))
-        descriptor.module.transpose_schedule[(tiles, masks)](
-            *(descriptor.view(f"{source}_{field}") for field in ("state", "count", "index", "live")),
-            *(descriptor.view(f"{to}_{field}") for field in ("state", "count", "index", "live", "order")),
-            counters[bins:],
-            counters[3 * masks :],
-            tiles,
-            source_tiles,
-            LIVE=live,
+        launch(
+            descriptor.module.transpose_schedule,
+            (tiles, masks, 1),
+            (
+                *(descriptor.view(f"{source}_{field}") for field in ("state", "count", "index", "live")),
+                *(descriptor.view(f"{to}_{field}") for field in ("state", "count", "index", "live", "order")),
+                counters[bins:],
+                counters[3 * masks :],
+                tiles,
+                source_tiles,
+            ),
+            {"LIVE": live},
+            {},
+            descriptor.device,
         )
 
 
@@ -236,12 +323,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How one int32 allocation of `size` is cut, and how many zeroed `counters` the launch of `programs` takes."""
+    """How one int32 allocation of `size` is cut, and how many zeroed `counters` the launch of `grid` takes."""
 
     size: int
     counters: int
     places: Mapping[str, Place]
-    programs: int
+    grid: tuple[int, int, int]
 
 
 @functools.lru_cache(maxsize=256)
@@ -278,4 +365,4 @@ def _layout(
         places[name] = Place(shape, strides, size // width, width == 2)
         # An empty tensor gets memory too: its pointer is an argument like any other.
         size += -(-max(1, width * math.prod(shape)) // _ALIGNMENT) * _ALIGNMENT
-    return Layout(size, masks * (4 + (n + 1) + (m + 1)), places, programs)
+    return Layout(size, masks * (4 + (n + 1) + (m + 1)), places, (programs, masks, 1))

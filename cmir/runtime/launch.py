@@ -1,9 +1,10 @@
-"""What every launch needs: a backend that can run on the tensors' device, and that device made current."""
+"""What every launch needs: a backend that can run on the tensors' device, that device made current, and little time."""
 
 from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
@@ -46,3 +47,62 @@ def on_device(device: torch.device) -> AbstractContextManager[object]:
     if device.type != "cuda" or device.index == torch.cuda.current_device():
         return nullcontext()
     return torch.cuda.device(device)
+
+
+Argument = torch.Tensor | int | float
+
+_launchers: dict[tuple[object, ...], tuple[Any, tuple[object, ...]]] = {}
+"""By kernel, device, constants and form of the arguments: what Triton compiled, and the constants that follow."""
+
+
+def launch(
+    kernel: Any,
+    grid: tuple[int, int, int],
+    arguments: Sequence[Argument],
+    constants: Mapping[str, int],
+    options: Mapping[str, int],
+    device: torch.device,
+) -> None:
+    """`kernel[grid](*arguments, **constants, **options)` on the current stream of `device`, which is current.
+
+    The first launch of a form goes through Triton, which binds, inspects and hashes every argument. Later ones go
+    straight to the kernel that it compiled: half the host's time or less. Our key tells apart all that Triton compiles
+    apart, and a little more, so that a kernel never gets arguments that it was not compiled for.
+    """
+    if interpreting():
+        kernel[grid](*arguments, **constants, **options)
+        return
+    key = (
+        kernel,
+        device,
+        *constants.values(),
+        *options.values(),
+        *map(_form, arguments),
+        *[arguments[place] for place in _constant_places(kernel) if place < len(arguments)],
+    )
+    found = _launchers.get(key)
+    if found is None:
+        compiled = kernel[grid](*arguments, **constants, **options)
+        names: list[str] = kernel.arg_names
+        _launchers[key] = compiled, tuple(constants[name] for name in names[len(arguments) :])
+    else:
+        compiled, tail = found
+        compiled[grid](*arguments, *tail)
+
+
+@functools.cache
+def _constant_places(kernel: Any) -> tuple[int, ...]:
+    return tuple(place for place, parameter in enumerate(kernel.params) if parameter.is_constexpr)
+
+
+_INT32 = range(-(2**31), 2**31)
+
+
+def _form(argument: Argument) -> object:
+    """What Triton may specialise a kernel on: dtype and alignment of a pointer; of an int, whether it is 1, a multiple
+    of 16, or wide; of anything else, its type."""
+    if isinstance(argument, torch.Tensor):
+        return argument.dtype, argument.data_ptr() % 16
+    if type(argument) is int:
+        return 1 if argument == 1 else (argument % 16 == 0, argument in _INT32)
+    return type(argument)

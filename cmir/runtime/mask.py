@@ -39,10 +39,14 @@ if TYPE_CHECKING:
 
     from cmir.frontend.spec import MaskSpec
     from cmir.interp.domain import Value
-    from cmir.runtime.descriptor import Descriptor
+    from cmir.runtime.descriptor import Descriptor, Plan
+    from cmir.runtime.metadata import PackedMetadata
 
 ARGUMENTS = ("rows", "cols", "device", "tile", "axis")
 """Names that `describe`, `dense` and `intervals` use themselves."""
+
+MAX_PLANS = 256
+"""Forms of arguments of `describe` that a mask remembers."""
 
 
 def compile(spec: str | Path | MaskSpec, *, statics: Mapping[str, int] | None = None) -> CompiledMask:
@@ -190,6 +194,8 @@ class CompiledMask:
             tuple(Fact(f.text.data, f.over.data) for f in self._preprocess.facts),  # pyright: ignore[reportArgumentType]
         )
 
+        self._plans: dict[object, Plan] = {}
+
     def __repr__(self) -> str:
         return f"CompiledMask({self.name!r}, slots={self.slots})"
 
@@ -271,10 +277,39 @@ class CompiledMask:
                 is broken. Facts about tensors are checked on the device: see `Descriptor.check`.
         """
         from cmir.runtime import descriptor
+
+        # The form of the arguments decides all checks but those of values: they are made once for each form.
+        form = descriptor.form_of_call(rows, cols, device, tile, metadata)
+        plan = None if form is None else self._plans.get(form)
+        if plan is None:
+            plan, packed = self._plan(rows, cols, device, tile, metadata)
+            as_given = all(
+                packed.arguments[place] is metadata[parameter.name]
+                for parameter, place in zip(self.signature.parameters, packed.places, strict=True)
+            )
+            if form is not None and as_given:  # nothing had to be copied
+                if len(self._plans) >= MAX_PLANS:
+                    self._plans.pop(next(iter(self._plans)))
+                self._plans[form] = plan
+            return plan.build(packed.arguments)
+        self._check_host_facts(plan.rows, plan.cols, metadata)
+        return plan.build_from(metadata)
+
+    def _plan(
+        self,
+        rows: int,
+        cols: int | None,
+        device: torch.device | str | None,
+        tile: Sequence[int] | None,
+        given: Mapping[str, Any],
+    ) -> tuple[Plan, PackedMetadata]:
+        """The launch for such arguments, and the metadata as it takes them; all checked."""
+        from cmir.runtime import descriptor
         from cmir.runtime.launch import default_device
+        from cmir.runtime.metadata import pack
 
         rows, length = _whole(rows), _whole(rows if cols is None else cols)
-        metadata = {name: _whole(value) for name, value in metadata.items()}
+        metadata = {name: _whole(value) for name, value in given.items()}
         if type(rows) is int and type(length) is int and min(rows, length) >= 0:
             self._check_host_facts(rows, length, metadata)
         if tile is None:
@@ -285,9 +320,10 @@ class CompiledMask:
             raise MetadataError(
                 f"mask {self.name!r}, argument 'tile': expected two ints, (rows, columns); got {tile!r}"
             )
-        return descriptor.build(
-            self._kernels, self.signature, rows, length, metadata, (tile[0], tile[1]), device, self._live
-        )
+        packed = pack(self.signature, rows, length, metadata, device)
+        sizes = (tile[0], tile[1])
+        plan = descriptor.make_plan(self._kernels, self.signature, rows, length, packed, sizes, self._live)
+        return plan, packed
 
     @functools.cached_property
     def _kernels(self) -> ModuleType:

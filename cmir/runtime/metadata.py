@@ -44,6 +44,8 @@ class PackedMetadata:
     device: torch.device
     entries: int
     """Length of the longest free table, 0 without one."""
+    places: tuple[int, ...]
+    """Where among the arguments each metadatum stands."""
 
     @property
     def masks(self) -> int:
@@ -71,8 +73,10 @@ def pack(
     where = _device(signature, values, device)
     batch = _batch(signature, values)
     arguments: list[torch.Tensor | int | bool] = []
+    places: list[int] = []
     entries = 0
     for parameter, value in zip(signature.parameters, values, strict=True):
+        places.append(len(arguments))
         if isinstance(value, int):
             arguments += (value, 0, False)
         elif parameter.kind == "scalar":
@@ -85,7 +89,20 @@ def pack(
             if parameter.kind == "free":
                 arguments.append(value.shape[-1])
                 entries = max(entries, value.shape[-1])
-    return PackedMetadata(tuple(arguments), batch, where, entries)
+    return PackedMetadata(tuple(arguments), batch, where, entries, tuple(places))
+
+
+def form_of(metadata: Mapping[str, Any]) -> tuple[object, ...] | None:
+    """All that `pack` looks at but the values of ints; None if there is a value that it may refuse by its type."""
+    form: list[object] = []
+    for name, value in metadata.items():
+        if isinstance(value, torch.Tensor):
+            form += (name, value.dtype, value.shape, value.stride(), value.device)
+        elif type(value) is int and value in _INT32:
+            form.append(name)
+        else:
+            return None
+    return tuple(form)
 
 
 def _check_names(signature: Signature, metadata: Mapping[str, Any]) -> None:
