@@ -21,6 +21,10 @@ TILES = (16, 32, 64, 128)
 MAX_SLOTS = 4095
 """Most slots of a table: a live word has 12 bits for one."""
 
+CHEAP_TO_CLEAR = 2**21
+"""Of a descriptor's int32, how many are all cleared, though only its counters must be: 2 us for 8 MiB, less than what a
+second operation costs the host."""
+
 _ALIGNMENT = 32
 """Of each tensor in the allocation, in int32: pointers are aligned whatever the lengths, so kernels never recompile."""
 
@@ -259,12 +263,15 @@ class Plan:
         """Launches the kernel with packed metadata."""
         layout, device = self.layout, self.device
         with on_device(device):
-            memory = torch.empty(layout.size, dtype=torch.int32, device=device)
-            counters = torch.zeros(layout.counters, dtype=torch.int32, device=device)
+            if layout.size <= CHEAP_TO_CLEAR:
+                memory = torch.zeros(layout.size, dtype=torch.int32, device=device)
+            else:
+                memory = torch.empty(layout.size, dtype=torch.int32, device=device)
+                memory[: layout.places["counters"].shape[0]].zero_()
             launch(
                 self.module.preprocess,
                 layout.grid,
-                (memory, counters, self.rows, self.cols, self.entries, *arguments),
+                (memory, self.rows, self.cols, self.entries, *arguments),
                 self.constants,
                 {},
                 device,
@@ -273,7 +280,7 @@ class Plan:
                 memory, layout, self.rows, self.cols, self.tile, self.batch, self.signature, self.module
             )
             if self.transposed:
-                _transpose(descriptor, counters, self.transposed, live=bool(self.constants["ROW_LIVE"]))
+                _transpose(descriptor, self.transposed, live=bool(self.constants["ROW_LIVE"]))
         return descriptor
 
     def build_from(self, metadata: Mapping[str, Any]) -> Descriptor:
@@ -284,13 +291,14 @@ class Plan:
         return self.build(arguments)
 
 
-def _transpose(descriptor: Descriptor, counters: torch.Tensor, to: str, live: bool) -> None:
+def _transpose(descriptor: Descriptor, to: str, live: bool) -> None:
     """Launches the kernel that derives the schedule of axis `to` from that of the other axis."""
     source = "col" if to == "row" else "row"
     masks, tiles = descriptor.view(f"{to}_order").shape
     source_tiles = descriptor.view(f"{source}_order").shape[1]
     if tiles:
-        # `counters` as the preprocess kernel cuts it: 3 arrivals a mask, 1 of this, bins of rows, then of columns.
+        # As the preprocess kernel cuts them: 3 arrivals a mask, 1 of this, bins of rows, then of columns.
+        counters = descriptor.view("counters")
         bins = 4 * masks + (0 if to == "row" else masks * (tiles + 1))
         launch(
             descriptor.module.transpose_schedule,
@@ -323,10 +331,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How one int32 allocation of `size` is cut, and how many zeroed `counters` the launch of `grid` takes."""
+    """How one int32 allocation of `size` is cut, for a launch of `grid`. The `counters`, at its head, must be zero."""
 
     size: int
-    counters: int
     places: Mapping[str, Place]
     grid: tuple[int, int, int]
 
@@ -345,6 +352,7 @@ def _layout(
     m, n = -(-rows // tile[0]), -(-cols // tile[1])
     programs = max(1, m + n)
     shapes: dict[str, tuple[int, ...]] = {
+        "counters": (masks * (4 + (n + 1) + (m + 1)),),
         "area": (masks,),
         "status": (masks,),
         "parts": (masks, 2, programs),
@@ -365,4 +373,4 @@ def _layout(
         places[name] = Place(shape, strides, size // width, width == 2)
         # An empty tensor gets memory too: its pointer is an argument like any other.
         size += -(-max(1, width * math.prod(shape)) // _ALIGNMENT) * _ALIGNMENT
-    return Layout(size, masks * (4 + (n + 1) + (m + 1)), places, (programs, masks, 1))
+    return Layout(size, places, (programs, masks, 1))

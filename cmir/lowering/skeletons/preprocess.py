@@ -340,7 +340,6 @@ def order_last(tile, tiles, arrived, count, bins, order, mask_number, others):
 )
 def preprocess(
     memory,
-    counters,
     rows,
     cols,
     entries,
@@ -354,8 +353,8 @@ def preprocess(
 ):
     """Grid (max(1, row tiles + column tiles), masks).
 
-    `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it; `counters` is int32 and zero; `entries`
-    is the length of the longest free table. One pointer for all: a launch costs the host by the argument.
+    `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it, with zeroed counters at its head;
+    `entries` is the length of the longest free table. One pointer for all: a launch costs the host by the argument.
     """
     p = tl.program_id(0)
     z = tl.program_id(1)
@@ -367,11 +366,11 @@ def preprocess(
     row_words = tl.cdiv(col_tiles, 16)
     col_words = tl.cdiv(row_tiles, 16)
 
-    arrived = counters
-    row_bins = counters + 4 * masks + mask_number * (col_tiles + 1)
-    col_bins = counters + (4 + col_tiles + 1) * masks + mask_number * (row_tiles + 1)
+    arrived = memory
+    row_bins = memory + 4 * masks + mask_number * (col_tiles + 1)
+    col_bins = memory + (4 + col_tiles + 1) * masks + mask_number * (row_tiles + 1)
 
-    area_at = tl.full([], 0, tl.int64)
+    area_at = padded(masks * (4 + col_tiles + 1 + row_tiles + 1))
     status_at = area_at + padded(2 * masks)
     parts_at = status_at + padded(2 * masks)
     row_table_at = parts_at + padded(4 * masks * programs)

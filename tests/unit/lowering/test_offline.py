@@ -78,7 +78,7 @@ arguments = []
 for parameter in signature.parameters:
     arguments += [i32, 1, True] if parameter.kind == "scalar" else [i64, 7]
 compiled = offline.compile_kernel(
-    mask._kernels.preprocess, i32, i32, 1000, 1000, 0, *arguments, ROW_SLOTS=signature.row_slots,
+    mask._kernels.preprocess, i32, 1000, 1000, 0, *arguments, ROW_SLOTS=signature.row_slots,
     COL_SLOTS=signature.col_slots, TILE_M=128, TILE_N=128, ROW_LIVE=signature.row_slots > 4,
     COL_LIVE=signature.col_slots > 4,
 )

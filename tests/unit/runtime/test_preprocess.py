@@ -362,7 +362,7 @@ import test_preprocess as tests
 for slots, tile in ((1, (128, 128)), (4, (16, 64)), (6, (128, 128)), (65, (128, 128))):
     module, _ = tests.table_mask(slots, slots)
     kernel = compile_kernel(
-        module.preprocess, torch.int32, torch.int32, 1000, 2000, 0, torch.int64, 5, 6, torch.int32, 7, 8,
+        module.preprocess, torch.int32, 1000, 2000, 0, torch.int64, 5, 6, torch.int32, 7, 8,
         ROW_SLOTS=slots, COL_SLOTS=slots, TILE_M=tile[0], TILE_N=tile[1], ROW_LIVE=slots > 4, COL_LIVE=slots > 4,
     )
     assert ".f32" not in kernel.asm["ptx"] and "atom.global.gpu.acq_rel" in kernel.asm["ptx"]
