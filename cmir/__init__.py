@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cmir.errors import CmirError, MetadataError, ShapeError, SpecError
 
 if TYPE_CHECKING:
-    from cmir import zoo
+    from cmir import layouts, zoo
     from cmir.frontend.spec import MaskSpec
     from cmir.runtime.attention import attention
     from cmir.runtime.descriptor import Descriptor
@@ -30,6 +30,7 @@ __all__ = [
     "SpecError",
     "attention",
     "compile",
+    "layouts",
     "zoo",
 ]
 
@@ -43,8 +44,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "zoo":
-        return import_module("cmir.zoo")
+    if name in ("layouts", "zoo"):
+        return import_module(f"cmir.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'cmir' has no attribute '{name}'")
     value = getattr(import_module(_LAZY[name]), name)
@@ -53,4 +54,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, "zoo"})
+    return sorted({*globals(), *_LAZY, "layouts", "zoo"})

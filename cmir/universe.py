@@ -29,6 +29,12 @@ PASSES = (
         "Refuse a spec whose Regions may overlap, with a counterexample in numbers.",
     ),
     PassEntry(
+        "layout",
+        "cmir.passes.layout",
+        "Layout",
+        "Rewrite a spec for tokens that are stored in another order: patches, shards, residues.",
+    ),
+    PassEntry(
         "dnf-normalize",
         "cmir.passes.dnf_normalize",
         "DnfNormalize",
@@ -56,7 +62,7 @@ PASSES = (
         "lower-intervals",
         "cmir.passes.lower_intervals",
         "LowerIntervals",
-        "Run the five passes from a rule to the fewest intervals per row.",
+        "Run the six passes from a rule to the fewest intervals per row.",
     ),
     PassEntry("transpose", "cmir.passes.transpose", "Transpose", "Derive the intervals of rows that see each column."),
     PassEntry(

@@ -8,7 +8,11 @@
                | `maskspec.nondecreasing` name (`over` `[` expr `,` expr `)`)?
                | `maskspec.constants` symbol `[` integer (`,` integer)* `]`
                | `maskspec.constants` symbol `for` name `in` `[` expr `,` expr `)` `:` expr
+               | `maskspec.layout` axis (`,` axis)* `=` order                // the tokens are stored in another order
                | region
+    axis     ::= `rows` | `cols`
+    order    ::= name `(` (argument (`,` argument)*)? `)`              // the orders: cmir.analysis.layouts
+    argument ::= name `=` (expr | `[` expr (`,` expr)* `]`)            // static
     region   ::= `maskspec.region` symbol rows `(%i, %j)` `{` SSA: arith and the ops below, then `maskspec.visible` `}`
                | `maskspec.region` symbol rows `{` (`maskspec.clause` expr)* `}`   // normal form, after --dnf-normalize
     rows     ::= `rows` `[` expr `,` expr `)`                          // the row guard
@@ -33,7 +37,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, IntegerAttr, StringAttr, SymbolNameConstraint, i1
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    i1,
+)
 from xdsl.ir import (
     Attribute,
     Block,
@@ -431,6 +444,122 @@ class ConstantsOp(IRDLOperation):
                 raise VerifyException(f"a constant table is computed at compile time: '{min(stray)}' is not static")
 
 
+# Token orders.
+
+ORDERS: Mapping[str, Mapping[str, Literal["number", "list", "name"]]] = {
+    "patch": {"grid": "list", "size": "list", "after": "number"},
+    "zigzag": {"of": "number", "rank": "number"},
+    "striped": {"of": "number", "rank": "number"},
+    "residue": {"of": "number"},
+    "table": {"name": "name"},
+}
+"""The orders of `maskspec.layout` with their arguments; `after` and `rank` may be left out."""
+
+OPTIONAL_ARGUMENTS = ("after", "rank")
+
+
+@irdl_op_definition
+class LayoutOp(IRDLOperation):
+    """`maskspec.layout rows, cols = patch(grid = [64, 64], size = [8, 16])`: how tokens are stored along an axis."""
+
+    name = "maskspec.layout"
+    axes = prop_def(ArrayAttr[StringAttr])
+    order = prop_def(StringAttr)
+    arguments = prop_def(DictionaryAttr)
+    traits = lazy_traits_def(lambda: (HasParent(SpecOp),))
+
+    def __init__(self, axes: Sequence[str], order: str, arguments: Mapping[str, Expr | Sequence[Expr]]):
+        given: dict[str, Attribute] = {
+            name: ExprAttr(value) if isinstance(value, Expr) else ArrayAttr([ExprAttr(e) for e in value])
+            for name, value in arguments.items()
+        }
+        super().__init__(
+            properties={
+                "axes": ArrayAttr([StringAttr(a) for a in axes]),
+                "order": StringAttr(order),
+                "arguments": DictionaryAttr(given),
+            }
+        )
+
+    @property
+    def values(self) -> dict[str, Expr | tuple[Expr, ...]]:
+        """The arguments: an expression, or a tuple of them for a list."""
+        out: dict[str, Expr | tuple[Expr, ...]] = {}
+        for name, value in self.arguments.data.items():
+            if isinstance(value, ExprAttr):
+                out[name] = value.data
+            elif isinstance(value, ArrayAttr):
+                out[name] = tuple(e.data for e in value.data if isinstance(e, ExprAttr))  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return out
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LayoutOp:
+        axes = [parser.parse_identifier(context_msg=": an axis, rows or cols")]
+        while parser.parse_optional_punctuation(","):
+            axes.append(parser.parse_identifier(context_msg=": an axis, rows or cols"))
+        parser.parse_punctuation("=", " before the order of the tokens")
+        order = parser.parse_identifier(context_msg=": the order of the tokens")
+        arguments: dict[str, Expr | Sequence[Expr]] = {}
+
+        def argument() -> None:
+            start = parser.pos
+            name = parser.parse_identifier(context_msg=": an argument of the order")
+            if name in arguments:
+                parser.raise_error(f"'{name}' is given twice", start, parser.pos)
+            parser.parse_punctuation("=")
+            values = parser.parse_optional_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parse_expr(parser, "int")
+            )
+            arguments[name] = parse_expr(parser, "int") if values is None else values
+
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument)
+        return cls(axes, order, arguments)
+
+    def print(self, printer: Printer) -> None:
+        def text(value: Expr | tuple[Expr, ...]) -> str:
+            return show(value) if isinstance(value, Expr) else f"[{', '.join(map(show, value))}]"
+
+        given = ", ".join(f"{name} = {text(value)}" for name, value in self.values.items())
+        printer.print_string(f" {', '.join(a.data for a in self.axes)} = {self.order.data}({given})")
+
+    def verify_(self) -> None:
+        axes = [a.data for a in self.axes]
+        if not axes or len({*axes}) < len(axes) or not {*axes} <= {"rows", "cols"}:
+            raise VerifyException(f"a layout is of rows, of cols, or of rows, cols; got {', '.join(axes) or 'nothing'}")
+        order, values = self.order.data, self.values
+        if order not in ORDERS:
+            raise VerifyException(f"unknown order '{order}'; the orders are {', '.join(ORDERS)}")
+        takes = ORDERS[order]
+        for name, value in values.items():
+            if name not in takes:
+                raise VerifyException(f"'{order}' takes {', '.join(takes)}; got '{name}'")
+            if isinstance(value, tuple) != (takes[name] == "list"):
+                form = "list: [8, 16]" if takes[name] == "list" else f"single {takes[name]}"
+                raise VerifyException(f"'{name}' of '{order}' is a {form}")
+            self._check_value(name, value, takes[name] == "name")
+        if missing := next((n for n in takes if n not in values and n not in OPTIONAL_ARGUMENTS), None):
+            raise VerifyException(f"'{order}' needs '{missing}'")
+        others = [o for o in spec_of(self).layouts if o is not self]
+        if twice := next((a for o in others for a in axes if a in [x.data for x in o.axes]), None):
+            raise VerifyException(f"the {twice} have two layouts; a spec gives each axis one at most")
+
+    def _check_value(self, name: str, value: Expr | tuple[Expr, ...], is_name: bool) -> None:
+        parameters = spec_of(self).parameters
+        if is_name:
+            assert isinstance(value, Expr)
+            if value.op != "var" or not IDENTIFIER.match(value.name) or value.name in KEYWORDS:
+                raise VerifyException(
+                    f"'{name}' is the name of the table that will give the order, got '{show(value)}'"
+                )
+            if value.name in [p.name for p in parameters] or value.name in spec_of(self).constant_tables():
+                raise VerifyException(f"'{value.name}' is declared already: the layout declares the table of its order")
+            return
+        statics = {p.name for p in parameters if p.kind == "static"}
+        for e in value if isinstance(value, tuple) else (value,):
+            if stray := free_names(e) - statics:
+                raise VerifyException(f"a layout is known at compile time: '{min(stray)}' is not static")
+
+
 # Regions.
 
 
@@ -784,6 +913,10 @@ class SpecOp(IRDLOperation):
     def facts(self) -> Iterator[AssumeOp | NondecreasingOp]:
         return (op for op in self.body.block.ops if isinstance(op, AssumeOp | NondecreasingOp))
 
+    @property
+    def layouts(self) -> tuple[LayoutOp, ...]:
+        return tuple(op for op in self.body.block.ops if isinstance(op, LayoutOp))
+
     def constant_tables(self) -> Mapping[str, ConstantsOp]:
         return {op.sym_name.data: op for op in self.body.block.ops if isinstance(op, ConstantsOp)}
 
@@ -841,15 +974,15 @@ class SpecOp(IRDLOperation):
             if twice in lengths:
                 raise VerifyException(f"'{twice}' is the length of a free table; give the metadatum another name")
             raise VerifyException(f"'{twice}' is declared twice")
-        items = (AssumeOp, NondecreasingOp, ConstantsOp, RegionOp)
+        items = (AssumeOp, NondecreasingOp, ConstantsOp, LayoutOp, RegionOp)
         if stray := next((op for op in self.body.block.ops if not isinstance(op, items)), None):
-            raise VerifyException(f"a spec holds facts, constants and Regions; found '{stray.name}'")
+            raise VerifyException(f"a spec holds facts, constants, layouts and Regions; found '{stray.name}'")
 
 
 MaskSpec = Dialect(
     "maskspec",
     [
-        *(SpecOp, AssumeOp, NondecreasingOp, ConstantsOp, RegionOp, ClauseOp),
+        *(SpecOp, AssumeOp, NondecreasingOp, ConstantsOp, LayoutOp, RegionOp, ClauseOp),
         *(VisibleOp, RowsOp, ColsOp, ModOp, LookupOp, ExistsOp, YieldOp),
     ],
     [TableType, ExprAttr],

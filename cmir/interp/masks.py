@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cmir.analysis.layouts import orders_of
 from cmir.analysis.rules import constant_tables
 from cmir.dialects.expr import Expr, or_
 from cmir.dialects.interval import TableOp
@@ -36,7 +37,23 @@ def _fill(shape: tuple[int, int], value: Value) -> np.ndarray:
 
 
 def spec_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
-    """bool [rows, cols]: the rule itself, run as the user wrote it (surface) or clause by clause (normal form)."""
+    """bool [rows, cols]: the rule itself, run as the user wrote it (surface) or clause by clause (normal form).
+
+    Of a spec with a layout, `env` gives the lengths of the axes as they are stored, and so does the mask: the rule is
+    run on the tokens in their own order, and places pick rows and columns of what it gives.
+    """
+    orders = orders_of(spec.layouts)
+    if not orders:
+        return _rule_mask(spec, env)
+    lengths = {axis: int(env[axis]) for axis in ("rows", "cols")}
+    own = {axis: n * (orders[axis].share if axis in orders else 1) for axis, n in lengths.items()}
+    mask = _rule_mask(spec, {**env, **own})
+    if "rows" in orders:
+        mask = mask[orders["rows"].tokens(lengths["rows"], env)]
+    return mask[:, orders["cols"].tokens(lengths["cols"], env)] if "cols" in orders else mask
+
+
+def _rule_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
     import numpy as np
 
     domain = NumpyDomain()

@@ -38,7 +38,7 @@ from cmir.analysis.dnf import TooManyClauses, clauses_of
 from cmir.analysis.linear import simplify
 from cmir.analysis.rules import fold_statics, rule_of
 from cmir.dialects.expr import FALSE, TRUE, and_, free_names
-from cmir.dialects.maskspec import AssumeOp, NondecreasingOp, RegionOp, SpecOp
+from cmir.dialects.maskspec import AssumeOp, LayoutOp, NondecreasingOp, RegionOp, SpecOp
 from cmir.errors import SpecError
 
 
@@ -80,6 +80,10 @@ class DnfNormalize(ModulePass):
                 return NondecreasingOp(item.table.data, over)  # pyright: ignore[reportArgumentType]
             case RegionOp():
                 return self._region(spec, item)
+            case LayoutOp():
+                raise SpecError(
+                    "a rule is normalized for the order in which tokens are stored; run --layout first", item
+                )
             case _:
                 return None  # constant tables are folded
 

@@ -1,6 +1,7 @@
 """The pipeline that a user types: from a rule to the fewest intervals per row.
 
-    --lower-intervals  =  --check-regions --dnf-normalize --extract-intervals --canonicalize-intervals --merge-slots
+    --lower-intervals  =  --check-regions --layout --dnf-normalize
+                          --extract-intervals --canonicalize-intervals --merge-slots
 
 Before: a `maskspec.spec` whose rules are SSA. After: the spec in normal form, and beside it
 
@@ -25,12 +26,13 @@ from cmir.passes.canonicalize_intervals import CanonicalizeIntervals
 from cmir.passes.check_regions import CheckRegions
 from cmir.passes.dnf_normalize import DnfNormalize
 from cmir.passes.extract_intervals import ExtractIntervals
+from cmir.passes.layout import Layout
 from cmir.passes.merge_slots import MergeSlots
 
 
 @dataclass(frozen=True)
 class LowerIntervals(ModulePass):
-    """Run the five passes from a rule to the fewest intervals per row."""
+    """Run the six passes from a rule to the fewest intervals per row."""
 
     name = "lower-intervals"
 
@@ -40,6 +42,7 @@ class LowerIntervals(ModulePass):
         """The passes it stands for; the driver runs, prints and verifies them one by one."""
         return (
             CheckRegions(),
+            Layout(),
             DnfNormalize(self.max_clauses),
             ExtractIntervals(),
             CanonicalizeIntervals(),

@@ -17,6 +17,7 @@ from cmir.runtime.launch import launch, on_device
 
 if TYPE_CHECKING:
     from cmir.runtime.descriptor import Descriptor
+    from cmir.runtime.layout import Tokens
 
 _LOG2_E = math.log2(math.e)
 _BITS = {torch.float32: 32, torch.float16: 16, torch.bfloat16: 16}
@@ -31,6 +32,7 @@ def attention(
     desc: Descriptor,
     *,
     scale: float | None = None,
+    permute: bool = False,
     return_lse: Literal[False] = False,
 ) -> torch.Tensor: ...
 @overload
@@ -41,6 +43,7 @@ def attention(
     desc: Descriptor,
     *,
     scale: float | None = None,
+    permute: bool = False,
     return_lse: Literal[True],
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
 def attention(
@@ -50,6 +53,7 @@ def attention(
     desc: Descriptor,
     *,
     scale: float | None = None,
+    permute: bool = False,
     return_lse: bool = False,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * q k^T) v over the pairs that the descriptor's mask shows.
@@ -60,6 +64,8 @@ def attention(
         desc: what `mask.describe` returned. One built for a single mask serves any batch and any heads; one built for
             a batch of masks needs that batch.
         scale: factor of q k^T before the softmax, 1 / sqrt(D) by default.
+        permute: q, k, v, out and lse are in the order of the tokens, and are moved to and from the layout that the mask
+            was compiled with. Left out, they are in the layout already, which saves moving them in every layer.
         return_lse: also return the natural log-sum-exp of the scaled scores.
 
     Returns:
@@ -71,6 +77,8 @@ def attention(
             kernels do not take.
     """
     _check(q, k, v, desc)
+    if permute and desc.tokens is not None:
+        return _in_layout(q, k, v, desc, desc.tokens, scale, return_lse)
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     if factor <= 0.0:
         # The kernels take row maxima before they scale, which needs a positive factor.
@@ -80,6 +88,28 @@ def attention(
     else:
         out, lse = _apply(q, k, v, desc, factor)
     return (out, lse) if return_lse else out
+
+
+def _in_layout(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    desc: Descriptor,
+    tokens: Tokens,
+    scale: float | None,
+    return_lse: bool,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """Attention of tensors that are in the order of the tokens."""
+    if tokens.shards:
+        raise CmirError(
+            f"permute=True: the {' and '.join(tokens.shards)} of this mask are a shard of the tokens; give the shard "
+            "itself, see Descriptor.permute"
+        )
+    q = tokens.permute(q, "rows", 2)
+    k, v = tokens.permute(k, "cols", 2), tokens.permute(v, "cols", 2)
+    out, lse = attention(q, k, v, desc, scale=scale, return_lse=True)
+    out = tokens.unpermute(out, "rows", 2)
+    return (out, tokens.unpermute(lse, "rows", 2)) if return_lse else out
 
 
 def _check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import torch
 
@@ -14,6 +14,9 @@ from cmir.errors import CmirError, MetadataError
 from cmir.runtime.launch import launch, on_device, require_backend
 from cmir.runtime.metadata import PackedMetadata, form_of, pack
 from cmir.signature import Signature
+
+if TYPE_CHECKING:
+    from cmir.runtime.layout import Tokens
 
 TILES = (16, 32, 64, 128)
 """Tile sizes that the preprocess kernels are made for."""
@@ -89,6 +92,8 @@ class Descriptor:
         """The generated module, whose attention kernels fit this descriptor."""
         self._layout = layout
         self._views: dict[str, torch.Tensor] = {}
+        self.tokens: Tokens | None = None
+        """Of a mask with a layout, the token at every place of its rows and columns."""
 
     def view(self, name: str) -> torch.Tensor:
         """The tensor of that name in the memory."""
@@ -131,6 +136,8 @@ class Descriptor:
 
         Waits for the preprocess kernel, the only thing here that does. Returns the descriptor.
         """
+        if self.tokens is not None:
+            self.tokens.check(self.signature.name)
         status = self.status.cpu()
         for mask in status.nonzero()[:1]:
             word = int(status[mask])
@@ -142,6 +149,23 @@ class Descriptor:
                 f"`{fact.text}`{where.format(word & 0xFFFFFFFF)}"
             )
         return self
+
+    @property
+    def permutation(self) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        """The token at every place of rows and columns, int32 [rows] and [cols]; None for an axis in its own order."""
+        return (None, None) if self.tokens is None else (self.tokens.rows, self.tokens.cols)
+
+    def permute(self, x: torch.Tensor, axis: Literal["rows", "cols"] = "rows", dim: int = -2) -> torch.Tensor:
+        """`x` with the tokens along `dim` put into the mask's layout; differentiable.
+
+        A model that does this to its input once and `unpermute`s its output keeps all its layers in the layout. Along a
+        shard `x` has all tokens, and the result those of the shard.
+        """
+        return x if self.tokens is None else self.tokens.permute(x, axis, dim)
+
+    def unpermute(self, x: torch.Tensor, axis: Literal["rows", "cols"] = "rows", dim: int = -2) -> torch.Tensor:
+        """The inverse of `permute`: back into the order of the tokens; differentiable. Not of a shard."""
+        return x if self.tokens is None else self.tokens.unpermute(x, axis, dim)
 
     def __repr__(self) -> str:
         return (

@@ -21,11 +21,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
 from cmir.analysis.facts import Facts, facts_of
+from cmir.analysis.layouts import orders_of
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import Parameter as SpecParameter
 from cmir.dialects.maskspec import SpecOp
 from cmir.errors import CmirError, MetadataError, SpecError
+from cmir.layouts import add_layout
 from cmir.lowering.triton import lowered, print_module
 from cmir.lowering.visibility import Kernel, needs_live_test, table_axis
 from cmir.runtime import cache
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from cmir.frontend.spec import MaskSpec
     from cmir.interp.domain import Value
+    from cmir.layouts import Layout
     from cmir.runtime.descriptor import Descriptor, Plan
     from cmir.runtime.metadata import PackedMetadata
 
@@ -49,12 +52,19 @@ MAX_PLANS = 256
 """Forms of arguments of `describe` that a mask remembers."""
 
 
-def compile(spec: str | Path | MaskSpec, *, statics: Mapping[str, int] | None = None) -> CompiledMask:
+def compile(
+    spec: str | Path | MaskSpec,
+    *,
+    statics: Mapping[str, int] | None = None,
+    layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None = None,
+) -> CompiledMask:
     """Compile a mask.
 
     Args:
         spec: the path of a .mlir file with one `maskspec.spec`, or a `cmir.MaskSpec`.
         statics: other values for statics of the spec, e.g. `{"radius": 8}`.
+        layout: the order in which tokens are stored, one of `cmir.layouts`, of both axes or of those that a dict names.
+            Metadata keep the order of the tokens; q, k, v and the output are in the layout's, see `Descriptor.permute`.
 
     Returns:
         The compiled mask. The same text gives the same object within a process, and comes from an on-disk cache between
@@ -64,14 +74,18 @@ def compile(spec: str | Path | MaskSpec, *, statics: Mapping[str, int] | None = 
         SpecError: the spec is wrong, or no finite number of intervals says it on either axis.
     """
     try:
-        return _compile(spec, statics)
+        return _compile(spec, statics, layout)
     except RecursionError:
         raise SpecError(
             "the spec is nested too deeply, or has too many Regions, for the compiler; make it flatter"
         ) from None
 
 
-def _compile(spec: str | Path | MaskSpec, statics: Mapping[str, int] | None) -> CompiledMask:
+def _compile(
+    spec: str | Path | MaskSpec,
+    statics: Mapping[str, int] | None,
+    layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None,
+) -> CompiledMask:
     if not isinstance(spec, str | Path) and not hasattr(spec, "module"):
         hint = "; a mask_mod is not imported: write its rule as a MaskSpec" if callable(spec) else ""
         raise SpecError(f"expected the path of a .mlir file or a cmir.MaskSpec, got {type(spec).__name__}{hint}")
@@ -93,6 +107,9 @@ def _compile(spec: str | Path | MaskSpec, statics: Mapping[str, int] | None) -> 
         if not isinstance(spec, str | Path):
             _refuse_fixed_constants(specs[0])
         specs = [_with_statics(specs[0], statics)]
+        module = ModuleOp([specs[0]])
+    if layout is not None:
+        specs = [add_layout(specs[0], layout)]
         module = ModuleOp([specs[0]])
     _check_parameters(specs[0])
     return _compiled(_text(module), module)
@@ -179,6 +196,7 @@ class CompiledMask:
 
     def __init__(self, surface: ModuleOp, module: ModuleOp, triton: str) -> None:
         self._surface = next(op for op in surface.walk() if isinstance(op, SpecOp))
+        self._orders = orders_of(self._surface.layouts)
         self._module = module
         self._triton = triton
         self._spec = next(op for op in module.walk() if isinstance(op, SpecOp))
@@ -219,6 +237,8 @@ class CompiledMask:
 
     def dense(self, /, *, rows: int, cols: int | None = None, **metadata: Any) -> np.ndarray:
         """The rule itself, run on every pair: NumPy bool [rows, cols]. The oracle; for small lengths.
+
+        Of a mask with a layout, rows and columns are in its order; metadata are in the order of the tokens.
 
         Args:
             rows, cols: the lengths; `cols` is `rows` where it is left out.
@@ -291,9 +311,17 @@ class CompiledMask:
                 if len(self._plans) >= MAX_PLANS:
                     self._plans.pop(next(iter(self._plans)))
                 self._plans[form] = plan
-            return plan.build(packed.arguments)
+            return self._with_tokens(plan.build(packed.arguments), metadata)
         self._check_host_facts(plan.rows, plan.cols, metadata)
-        return plan.build_from(metadata)
+        return self._with_tokens(plan.build_from(metadata), metadata)
+
+    def _with_tokens(self, desc: Descriptor, metadata: Mapping[str, Any]) -> Descriptor:
+        """The descriptor, with the permutation of its layout if there is one."""
+        if self._orders:
+            from cmir.runtime.layout import tokens_of
+
+            desc.tokens = tokens_of(self.name, self._orders, desc.rows, desc.cols, metadata, desc.device)
+        return desc
 
     def _plan(
         self,
@@ -311,6 +339,8 @@ class CompiledMask:
         rows, length = _whole(rows), _whole(rows if cols is None else cols)
         metadata = {name: _whole(value) for name, value in given.items()}
         if type(rows) is int and type(length) is int and min(rows, length) >= 0:
+            if self._orders:
+                self._check_layout(rows, length, metadata)
             self._check_host_facts(rows, length, metadata)
         if tile is None:
             devices = [v.device for v in metadata.values() if hasattr(v, "device")]
@@ -324,6 +354,34 @@ class CompiledMask:
         sizes = (tile[0], tile[1])
         plan = descriptor.make_plan(self._kernels, self.signature, rows, length, packed, sizes, self._live)
         return plan, packed
+
+    def _check_layout(self, rows: int, cols: int, metadata: Mapping[str, Any]) -> None:
+        """Lengths fit the layout, and the tables of a shard have an entry for every token of all shards."""
+        for axis, length in (("rows", rows), ("cols", cols)):
+            if (order := self._orders.get(axis)) is None:
+                continue
+            if wrong := order.misfit(length):
+                raise MetadataError(
+                    f"mask {self.name!r}, {axis}: expected {wrong}, for the layout {order.text}; got {length}"
+                )
+            tables = [p.name for p in self._surface.parameters if p.kind == {"rows": "row", "cols": "col"}[axis]]
+            entries = {name: length * order.share for name in tables} if order.share > 1 else {}
+            if order.table is not None:
+                entries[order.table] = length
+            for name, count in entries.items():
+                value: Any = metadata.get(name)
+                given = (
+                    value.shape[-1]
+                    if getattr(value, "shape", ())
+                    else len(value)
+                    if hasattr(value, "__len__")
+                    else count
+                )
+                if given != count:
+                    raise MetadataError(
+                        f"mask {self.name!r}, argument {name!r}: expected {count} entries, one for each token, for the "
+                        f"layout {order.text}; got {given}"
+                    )
 
     @functools.cached_property
     def _kernels(self) -> ModuleType:
@@ -369,4 +427,6 @@ class CompiledMask:
         """Metadata for the NumPy interpreter, checked."""
         from cmir.runtime.host_metadata import environment
 
+        if self._orders:
+            self._check_layout(rows, rows if cols is None else cols, metadata)
         return environment(self.facts, rows, rows if cols is None else cols, metadata)

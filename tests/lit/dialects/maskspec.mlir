@@ -69,3 +69,17 @@ maskspec.spec @everything(
 // CHECK-LABEL: maskspec.spec @nothing() {
 // CHECK-NEXT: }
 maskspec.spec @nothing() {}
+
+// CHECK-LABEL: maskspec.spec @layouts(%height: index = 8) {
+maskspec.spec @layouts(%height: index = 8) {
+  // CHECK-NEXT: maskspec.layout rows = patch(grid = [height, 2 * height], size = [2, 4], after = 3)
+  maskspec.layout rows = patch(grid = [height, 2 * height], size = [2, 4], after = 3)
+  // CHECK-NEXT: maskspec.layout cols = table(name = order)
+  maskspec.layout cols = table(name = order)
+}
+
+// CHECK-LABEL: maskspec.spec @layout_of_both() {
+// CHECK-NEXT: maskspec.layout rows, cols = striped(of = 4, rank = 1)
+maskspec.spec @layout_of_both() {
+  maskspec.layout rows, cols = striped(of = 4, rank = 1)
+}

@@ -255,6 +255,77 @@ maskspec.spec @mixed() {
 // -----
 
 maskspec.spec @stray() {
-  // expected-error@-1 {{a spec holds facts, constants and Regions; found 'arith.constant'}}
+  // expected-error@-1 {{a spec holds facts, constants, layouts and Regions; found 'arith.constant'}}
   %v = arith.constant true
+}
+
+// -----
+
+maskspec.spec @layout_axis() {
+  // expected-error@+1 {{a layout is of rows, of cols, or of rows, cols; got rows, rows}}
+  maskspec.layout rows, rows = residue(of = 2)
+}
+
+// -----
+
+maskspec.spec @layout_order() {
+  // expected-error@+1 {{unknown order 'tiles'; the orders are patch, zigzag, striped, residue, table}}
+  maskspec.layout rows = tiles(of = 2)
+}
+
+// -----
+
+maskspec.spec @layout_argument() {
+  // expected-error@+1 {{'residue' takes of; got 'rank'}}
+  maskspec.layout rows = residue(of = 2, rank = 1)
+}
+
+// -----
+
+maskspec.spec @layout_list() {
+  // expected-error@+1 {{'size' of 'patch' is a list: [8, 16]}}
+  maskspec.layout rows = patch(grid = [2, 2], size = 2)
+}
+
+// -----
+
+maskspec.spec @layout_number() {
+  // expected-error@+1 {{'of' of 'residue' is a single number}}
+  maskspec.layout rows = residue(of = [2])
+}
+
+// -----
+
+maskspec.spec @layout_missing() {
+  // expected-error@+1 {{'patch' needs 'size'}}
+  maskspec.layout rows = patch(grid = [2, 2])
+}
+
+// -----
+
+maskspec.spec @layout_static(%n: index) {
+  // expected-error@+1 {{a layout is known at compile time: 'n' is not static}}
+  maskspec.layout rows = residue(of = n)
+}
+
+// -----
+
+maskspec.spec @layout_table(%t: !maskspec.table<free>) {
+  // expected-error@+1 {{'t' is declared already: the layout declares the table of its order}}
+  maskspec.layout rows = table(name = t)
+}
+
+// -----
+
+maskspec.spec @layout_table_name() {
+  // expected-error@+1 {{'name' is the name of the table that will give the order, got '3'}}
+  maskspec.layout rows = table(name = 3)
+}
+
+// -----
+
+maskspec.spec @layout_twice() {
+  // expected-error@+1 {{the rows have two layouts; a spec gives each axis one at most}}
+  maskspec.layout rows, cols = residue(of = 2)
+  maskspec.layout rows = residue(of = 3)
 }

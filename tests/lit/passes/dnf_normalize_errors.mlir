@@ -159,3 +159,10 @@ maskspec.spec @long_table() {
     maskspec.visible %b
   }
 }
+
+// -----
+
+maskspec.spec @another_order() {
+  // expected-error@+1 {{a rule is normalized for the order in which tokens are stored; run --layout first}}
+  maskspec.layout rows = residue(of = 2)
+}

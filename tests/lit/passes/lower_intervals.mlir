@@ -1,8 +1,8 @@
 // RUN: cm-opt --lower-intervals %S/../../../cmir/zoo/hstu.mlir | filecheck %s
-// RUN: cm-opt --check-regions --dnf-normalize --extract-intervals --canonicalize-intervals --merge-slots %S/../../../cmir/zoo/hstu.mlir | filecheck %s
+// RUN: cm-opt --check-regions --layout --dnf-normalize --extract-intervals --canonicalize-intervals --merge-slots %S/../../../cmir/zoo/hstu.mlir | filecheck %s
 // RUN: not cm-opt --lower-intervals=max-clauses=1 %S/../../../cmir/zoo/hstu.mlir 2>&1 | filecheck %s --check-prefix=CAP
 
-// The pipeline is its five passes.
+// The pipeline is its six passes.
 
 // CHECK:      interval.table @hstu_rows of @hstu axis rows slots 2 {
 // CHECK-NEXT:   interval.region @history [0, history) {
