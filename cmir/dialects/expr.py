@@ -168,6 +168,7 @@ J: Final = var("j")  # the column
 ROWS: Final = var("rows")
 COLS: Final = var("cols")
 ZERO: Final = const(0)
+ONE: Final = const(1)
 
 
 def add(a: Expr, b: Expr) -> Expr:
@@ -249,6 +250,11 @@ def walk(e: Expr) -> Iterator[Expr]:
     yield e
     for a in e.args:
         yield from walk(a)
+
+
+def size(e: Expr) -> int:
+    """The number of terms that `e` is written with."""
+    return e._size  # pyright: ignore[reportPrivateUsage]
 
 
 @cache

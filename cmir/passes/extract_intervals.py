@@ -1,4 +1,4 @@
-"""One interval of columns per clause.
+"""Intervals of columns for every clause: one, where it does not repeat.
 
     clause and 0 <= j < cols   <=>   lo(i) <= j < hi(i)  [and a residual, where a literal bounds no interval]
 
@@ -18,7 +18,8 @@ After, beside the spec (which stays: `--transpose` solves the same clauses for t
       }
     }
 
-Literals that do not read the column become the span's `when`. How a literal is solved is `cmir.analysis.solve`.
+Literals that do not read the column become the span's `when`. How a literal is solved is `cmir.analysis.solve`; a
+clause that repeats along the columns a known number of times becomes as many spans (`cmir.analysis.split`).
 """
 
 from dataclasses import dataclass
@@ -28,19 +29,21 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from cmir.analysis.entailment import Entailment
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.linear import simplify
-from cmir.analysis.solve import solve
+from cmir.analysis.solve import Solution
+from cmir.analysis.split import solve_all
 from cmir.dialects.expr import COLS, ZERO, and_
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp
+from cmir.dialects.maskspec import ClauseOp, SpecOp
 from cmir.dialects.maskspec import RegionOp as SpecRegionOp
-from cmir.dialects.maskspec import SpecOp
 from cmir.errors import SpecError
 
 
 @dataclass(frozen=True)
 class ExtractIntervals(ModulePass):
-    """Solve every clause for the column: one span per clause."""
+    """Solve every clause for the column: one span per clause, or per repetition of it."""
 
     name = "extract-intervals"
 
@@ -61,16 +64,23 @@ class ExtractIntervals(ModulePass):
     @staticmethod
     def _region(region: SpecRegionOp, facts: Facts) -> RegionOp:
         spans: list[SpanOp] = []
+        rows = Entailment(facts, "i", region.lo.data, region.hi.data)
         for k, clause in enumerate(region.clauses):
-            s = solve(clause.literals, "j", ZERO, COLS, facts)
-            span = SpanOp(
-                s.lo, s.hi, [f"{region.sym_name.data}.{k}"], simplify(and_(*s.conditions)), and_(*s.residual), s.reason
-            )
-            span.location = clause.location
-            spans.append(span)
+            solutions = solve_all(clause.literals, "j", ZERO, COLS, rows)
+            spans += spans_of(solutions, f"{region.sym_name.data}.{k}", clause)
         out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, spans)
         out.location = region.location
         return out
+
+
+def spans_of(solutions: list[Solution], origin: str, clause: ClauseOp) -> list[SpanOp]:
+    """The solutions of one clause as spans."""
+    spans = [
+        SpanOp(s.lo, s.hi, [origin], simplify(and_(*s.conditions)), and_(*s.residual), s.reason) for s in solutions
+    ]
+    for span in spans:
+        span.location = clause.location
+    return spans
 
 
 def require_no_table(module: ModuleOp, spec: SpecOp, axis: str) -> None:

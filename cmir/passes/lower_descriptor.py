@@ -159,9 +159,8 @@ def _slots(table: TableOp, metadata: Mapping[str, SSAValue]) -> SlotsOp:
             origins[k] += span.origins
     for a, b in sorted({pair for r in table.regions_of_table for pair in r.fused}):
         emitter.note(f"slots {a} and {b}: united where they overlap", table)
-        ends[a], ends[b] = _fuse(ends[a], ends[b])
-        for e in (*ends[a], *ends[b]):
-            emitter.emit(e)
+        for k, (lo, hi) in zip((a, b), _fuse(ends[a], ends[b]), strict=True):
+            ends[k] = emitter.name(lo), emitter.name(hi)  # by name, or terms would double with every pair
     slots = [(emitter.emit(lo), emitter.emit(hi)) for lo, hi in ends]
     emitter.builder.insert(EndpointsOp(slots, origins))
     return SlotsOp(table.axis.data, Region(emitter.block))
@@ -227,6 +226,12 @@ class _Emitter:
         if e not in self.memo:
             self.memo[e] = self._emit(e)
         return self.memo[e]
+
+    def name(self, e: Expr) -> Expr:
+        """A name for the value of a term."""
+        out = var(f"value#{len(self.memo)}")
+        self.memo[out] = self.emit(e)
+        return out
 
     def _add(self, op: Operation) -> SSAValue:
         op.location = self.location

@@ -38,7 +38,7 @@ from xdsl.rewriter import Rewriter
 from cmir.analysis.entailment import Entailment, implies, negation
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.linear import Linear, linear
-from cmir.dialects.expr import FALSE, TRUE, Expr, and_, eq, le, maximum, minimum, or_, select, walk
+from cmir.dialects.expr import FALSE, TRUE, Expr, and_, eq, le, maximum, minimum, or_, select, size
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp, closure_of_fuse, spec_of_table
 from cmir.passes.canonicalize_intervals import simplify_under
 
@@ -205,9 +205,9 @@ def _candidates(a: _Span, b: _Span) -> Iterator[tuple[Expr, Expr, Expr]]:
     def ends(x: Expr, y: Expr, outer: Callable[..., Expr]) -> dict[Expr, int]:
         picks = [select(c, x, y) for c in choices] + [select(c, y, x) for c in choices]
         general = select(a.nonempty, select(b.nonempty, outer(x, y), x), y)
-        return {e: _size(e) for e in (x, y, outer(x, y), *picks, general)}
+        return {e: size(e) for e in (x, y, outer(x, y), *picks, general)}
 
-    whens = {e: _size(e) for e in (TRUE, *conditions, or_(*conditions), or_(a.nonempty, b.nonempty)) if e != FALSE}
+    whens = {e: size(e) for e in (TRUE, *conditions, or_(*conditions), or_(a.nonempty, b.nonempty)) if e != FALSE}
     los, his = ends(a.lo, b.lo, minimum), ends(a.hi, b.hi, maximum)
     everything = [
         (los[lo] + his[hi] + whens[when], n, lo, hi, when)
@@ -215,10 +215,6 @@ def _candidates(a: _Span, b: _Span) -> Iterator[tuple[Expr, Expr, Expr]]:
     ]
     for _, _, lo, hi, when in sorted(everything, key=lambda c: c[:2]):
         yield lo, hi, when
-
-
-def _size(e: Expr) -> int:
-    return sum(1 for _ in walk(e))
 
 
 def _equals_union(a: _Span, b: _Span, lo: Expr, hi: Expr, when: Expr) -> Expr:

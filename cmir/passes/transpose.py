@@ -31,13 +31,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from cmir.analysis.entailment import Entailment
 from cmir.analysis.facts import facts_of
-from cmir.analysis.linear import simplify
-from cmir.analysis.solve import solve
-from cmir.dialects.expr import COLS, ROWS, ZERO, and_, maximum, minimum
+from cmir.analysis.split import solve_all
+from cmir.dialects.expr import COLS, ROWS, ZERO, maximum, minimum
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp
 from cmir.dialects.maskspec import SpecOp
 from cmir.passes.canonicalize_intervals import canonicalize, simplify_under
-from cmir.passes.extract_intervals import require_no_table, require_normal
+from cmir.passes.extract_intervals import require_no_table, require_normal, spans_of
 from cmir.passes.merge_slots import merge
 
 
@@ -60,21 +59,17 @@ class Transpose(ModulePass):
 
 
 def solve_columns(spec: SpecOp) -> TableOp:
-    """One span of rows per clause of every Region, in one region over all columns."""
+    """The spans of rows of every clause of every Region, in one region over all columns."""
     facts = facts_of(spec)
-    scalars = Entailment(facts, None)
+    scalars, columns = Entailment(facts, None), Entailment(facts, "j", ZERO, COLS)
     spans: list[SpanOp] = []
     for region in spec.regions_of_rows:
         # A guard may reach past the rows there are; a span may not.
         lo = simplify_under(scalars, maximum(ZERO, region.lo.data))
         hi = simplify_under(scalars, minimum(ROWS, region.hi.data))
         for k, clause in enumerate(region.clauses):
-            s = solve(clause.literals, "i", lo, hi, facts)
-            span = SpanOp(
-                s.lo, s.hi, [f"{region.sym_name.data}.{k}"], simplify(and_(*s.conditions)), and_(*s.residual), s.reason
-            )
-            span.location = clause.location
-            spans.append(span)
+            solutions = solve_all(clause.literals, "i", lo, hi, columns)
+            spans += spans_of(solutions, f"{region.sym_name.data}.{k}", clause)
     all_columns = RegionOp("all", ZERO, COLS, spans)
     all_columns.location = spec.location
     table = TableOp(f"{spec.sym_name.data}_cols", spec.sym_name.data, "cols", [all_columns])

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,25 @@ from cmir.errors import CmirError
 if TYPE_CHECKING:
     from cmir.runtime.mask import CompiledMask
 
-NAMES = ("causal", "hstu", "hstu_meta", "shared_prompt", "clear")
+NAMES = (
+    *("causal", "causal_bottom_right", "full", "key_padding", "prefix_lm"),
+    *("window_hf", "window_attention_gym", "window_flash", "window_two_sided"),
+    *("sinks_window", "global_window", "global_window_causal", "dilated_window"),
+    *("document", "causal_document", "packed_cross", "shared_prompt", "causal_blockwise", "qk_sparse"),
+    *("hstu", "hstu_meta"),
+    *("block_causal", "chunked", "block_diffusion", "frame_causal"),
+    *("gemma3", "flamingo", "flamingo_any_order"),
+    *("clear", "natten_2d", "sliding_tile_2d"),
+    *("vertical_slash", "random_eviction", "key_holes"),
+)
 
 
 def path(name: str) -> Path:
     """The .mlir file of a mask of the zoo."""
     if name not in NAMES:
-        raise CmirError(f"no mask {name!r} in the zoo; it has {', '.join(NAMES)}")
+        close = get_close_matches(name, NAMES, n=1)
+        meant = f"did you mean {close[0]!r}? " if close else ""
+        raise CmirError(f"no mask {name!r} in the zoo; {meant}it has {', '.join(NAMES)}")
     return Path(__file__).with_name(f"{name}.mlir")
 
 

@@ -16,10 +16,11 @@ def main() -> None:
     if arguments.json:
         print(json.dumps([{"name": n, "slots": slots[n], "summary": summary(n)} for n in NAMES], indent=2))
         return
-    print(f"{'mask':15} {'rows':>9} {'cols':>9}  what it is")
+    width = max(map(len, NAMES))
+    print(f"{'mask':{width}} {'rows':>9} {'cols':>9}  what it is")
     for name in NAMES:
         rows, cols = ("unbounded" if n is None else n for n in slots[name].values())
-        print(f"{name:15} {rows:>9} {cols:>9}  {summary(name)}")
+        print(f"{name:{width}} {rows:>9} {cols:>9}  {summary(name)}")
 
 
 if __name__ == "__main__":

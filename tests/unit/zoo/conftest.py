@@ -1,0 +1,7 @@
+"""The tests of this folder share modules that stand beside them, and the passes' comparison of stages."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "passes"))
