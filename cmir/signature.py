@@ -11,10 +11,12 @@ FactDomain = Literal["scalar", "row", "col", "entry"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One metadatum: a scalar (one int per mask), or a table with one int per row, per column or per free entry."""
+    """One metadatum: a scalar (one int per mask), or a table with an entry per row, per column or of a free number; an
+    entry is one int, or `entries` of them."""
 
     name: str
     kind: ParameterKind
+    entries: int | None = None
 
 
 @dataclass(frozen=True)

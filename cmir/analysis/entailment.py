@@ -152,8 +152,8 @@ class Entailment:
                 words[name] = int(point[name])
         for term in walk(claim):
             if term.op == "lookup" and free_names(term) <= full.keys():
-                index = int(evaluate(term.args[0], full, domain))
-                words[f"{term.name}[{index}]"] = int(evaluate(term, full, domain))
+                indices = ", ".join(str(int(evaluate(a, full, domain))) for a in term.args)
+                words[f"{term.name}[{indices}]"] = int(evaluate(term, full, domain))
         return ", ".join(f"{k}={v}" for k, v in words.items())
 
     # By z3.

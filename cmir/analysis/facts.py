@@ -1,7 +1,7 @@
 """The facts of a spec, statics folded: what may be assumed of the metadata at compile time and is checked at run time.
 
-A fact over `i` (`j`) speaks of the rows (columns) that exist, one with an index of its own of the entries of the
-longest free table: those are what is checked at run time, so they are all that may be assumed.
+A fact over `i` (`j`) speaks of the rows (columns) that exist, one with an index of its own of the entries that exist of
+the longest free table it reads there: those are what is checked at run time, so they are all that may be assumed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cmir.analysis.linear import difference, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
-from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, add, and_, const, le, lookup, show, var, walk
+from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, add, and_, const, depends, le, lookup, show, var, walk
 from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
@@ -24,17 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fact:
-    """`condition` holds (for every `over[0]` in the half-open range `over[1:]` that is a row, column or entry)."""
+    """`condition` holds (for every `over[0]` in the half-open range `over[1:]` that is a row, column or entry).
+
+    A fact over entries is about `tables`, those it reads at its index: the longest says which entries there are.
+    """
 
     condition: Expr
     over: tuple[str, Expr, Expr] | None
     text: str
     kind: Literal["scalar", "row", "col", "entry"]
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Monotone:
-    """Entries of `table` never fall from `lo` up to `hi` (exclusive)."""
+    """Entries of `table` (each integer of them, if they hold several) never fall from `lo` up to `hi` (exclusive)."""
 
     table: str
     lo: Expr
@@ -58,6 +62,10 @@ class Facts:
     def kind(self, name: str) -> str:
         return next(p.kind for p in self.parameters if p.name == name)
 
+    def entries(self, table: str) -> int | None:
+        """How many integers an entry holds; None: it is one."""
+        return next(p.entries for p in self.parameters if p.name == table)
+
     def length(self, table: str) -> Expr:
         """The length of a table; that of a free table has a name of its own."""
         return _length(table, self.kind(table))
@@ -75,17 +83,18 @@ def facts_of(spec: SpecOp) -> Facts:
     monotone: list[Monotone] = []
     parameters = tuple(p for p in spec.parameters if p.kind != "static")
     kinds = {p.name: p.kind for p in parameters}
+    entries = {p.name: [()] if p.entries is None else [(const(t),) for t in range(p.entries)] for p in parameters}
     for op in spec.facts:
         if isinstance(op, AssumeOp):
-            condition = simplify(fold_statics(op.condition.data, spec, op))
-            over = op.over
+            stated = fold_statics(op.condition.data, spec, op)
+            condition, over = simplify(stated), op.over
             if over is not None:
                 lo, hi = (simplify(fold_statics(e, spec, op)) for e in over[1:])
                 over = over[0], lo, hi
             # Conjuncts are facts of their own: a status word then names the one that broke.
             for part in condition.args if condition.op == "and" else (condition,):
                 if part != TRUE:
-                    facts.append(Fact(part, over, _text(part, over), _kind(over)))
+                    facts.append(Fact(part, over, _text(part, over), _kind(over), _tables(stated, over)))
         else:
             table = op.table.data
             lo, hi = op.over or (ZERO, _length(table, kinds[table]))
@@ -95,7 +104,10 @@ def facts_of(spec: SpecOp) -> Facts:
             here = var(index)
             over = (index, m.lo, simplify(add(m.hi, const(-1))))
             text = f"{table} nondecreasing" + ("" if op.over is None else f" over [{show(m.lo)}, {show(m.hi)})")
-            facts.append(Fact(le(lookup(table, here), lookup(table, add(here, const(1)))), over, text, _kind(over)))
+            for t in entries[table]:  # every integer of an entry against its own of the next entry
+                rises = le(lookup(table, here, *t), lookup(table, add(here, const(1)), *t))
+                name = text + (f", number {t[0].value}" if t else "")
+                facts.append(Fact(rises, over, name, _kind(over), _tables(rises, over)))
     numbers = (
         abs(t.value) for r in spec.regions_of_rows for c in r.clauses for t in walk(c.condition.data) if t.op == "const"
     )
@@ -110,6 +122,14 @@ def _length(table: str, kind: str) -> Expr:
 
 def _kind(over: tuple[str, Expr, Expr] | None) -> Literal["scalar", "row", "col", "entry"]:
     return "scalar" if over is None else {"i": "row", "j": "col"}.get(over[0], "entry")  # pyright: ignore[reportReturnType]
+
+
+def _tables(condition: Expr, over: tuple[str, Expr, Expr] | None) -> tuple[str, ...]:
+    """The tables that a fact over entries reads at its index."""
+    if _kind(over) != "entry" or over is None:
+        return ()
+    read = (t.name for t in walk(condition) if t.op == "lookup" and depends(t.args[0], over[0]))
+    return tuple(dict.fromkeys(read))
 
 
 def _text(condition: Expr, over: tuple[str, Expr, Expr] | None) -> str:
@@ -133,7 +153,7 @@ def first_violation(facts: Facts, env: Mapping[str, Value]) -> tuple[Fact, int |
                 return fact, None
             continue
         name, lo, hi = fact.over
-        end = min(int(evaluate(hi, full, domain)), _extent(facts, fact, full))
+        end = min(int(evaluate(hi, full, domain)), _extent(fact, full))
         index = np.arange(max(int(evaluate(lo, full, domain)), 0), end, dtype=np.int64)
         holds = np.broadcast_to(evaluate(fact.condition, {**full, name: index}, domain), index.shape)
         if not holds.all():
@@ -141,11 +161,11 @@ def first_violation(facts: Facts, env: Mapping[str, Value]) -> tuple[Fact, int |
     return None
 
 
-def _extent(facts: Facts, fact: Fact, env: Mapping[str, Value]) -> int:
+def _extent(fact: Fact, env: Mapping[str, Value]) -> int:
     """How many rows, columns or entries there are for a fact to speak of."""
     if fact.kind in ("row", "col"):
         return int(env["rows" if fact.kind == "row" else "cols"])
-    return max((len(env[p.name].values) for p in facts.parameters if p.kind == "free"), default=0)
+    return max((len(env[table].values) for table in fact.tables), default=0)
 
 
 def conjuncts(e: Expr) -> tuple[Expr, ...]:

@@ -42,7 +42,7 @@ def direction(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Directio
             return again(e.args[0])
         case "select" if not depends(e.args[0], index):
             return _join(map(again, e.args[1:]))
-        case "lookup":
+        case "lookup" if not any(depends(a, index) for a in e.args[1:]):
             return _lookup(e, facts, lo, hi, again(e.args[0]))
         case _:
             return None

@@ -116,6 +116,7 @@ def fold_statics(e: Expr, spec: SpecOp, op: Operation) -> Expr:
     """
     tables = constant_tables(spec)
     folded = fold_constants(_expand(substitute(e, statics_of(spec)), op), tables, op)
+    folded = _clamp_numbers(folded, {p.name: p.entries for p in spec.parameters if p.entries is not None})
     for term in walk(folded):
         if term.op in ("floordiv", "mod"):
             divisor = simplify(term.args[1])
@@ -127,6 +128,20 @@ def fold_statics(e: Expr, spec: SpecOp, op: Operation) -> Expr:
         if term.op == "isqrt" and simplify(term).op != "const":
             raise SpecError(f"'isqrt' is of a number known at compile time and not negative, got {term.args[0]}", op)
     return folded
+
+
+def _clamp_numbers(e: Expr, entries: Mapping[str, int]) -> Expr:
+    """`lo[i, -1]` is `lo[i, 0]`: where it is known which integer of an entry is read, one that exists is named."""
+
+    def clamp(term: Expr) -> Expr:
+        if term.op != "lookup" or term.name not in entries:
+            return term
+        index, number = term.args[0], simplify(term.args[1])
+        if number.op == "const":
+            number = const(min(max(number.value, 0), entries[term.name] - 1))
+        return lookup(term.name, index, number)
+
+    return map_bottom_up(e, clamp) if entries else e
 
 
 def _expand(e: Expr, op: Operation) -> Expr:
@@ -180,7 +195,7 @@ class _SurfaceReader:
                 return or_(and_(a, not_(b)), and_(not_(a), b))
             case LookupOp():
                 name = op.constants.data if op.constants is not None else self.values[op.operands[0]].name
-                return lookup(name, self.values[op.index])
+                return lookup(name, *(self.values[v] for v in op.indices))
             case ExistsOp():
                 return self._exists(op)
             case arith.SelectOp() if op.result.type == i1:

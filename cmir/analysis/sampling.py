@@ -8,7 +8,7 @@ checked against all facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import cycle
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from cmir.analysis.facts import Fact, Facts, first_violation
 from cmir.analysis.linear import inequalities
-from cmir.dialects.expr import COLS, ROWS, ZERO, Expr, free_names, le, lookup, var
+from cmir.dialects.expr import COLS, ROWS, ZERO, Expr, const, free_names, le, lookup, var, walk
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
 
@@ -120,15 +120,45 @@ def _draw_table(
         for f in facts.facts
         if f.over is not None and name in free_names(f.condition) and _decidable(facts, f, {*env, name})
     ]
-    lo, hi = _entry_bounds(name, kind, length, relevant, env)
+    known = tuple(p for p in facts.parameters if p.name in env or p.name == name)
+    width = facts.entries(name)
+    if width is None:
+        return _draw_entries(Facts(facts.name, known, tuple(relevant), (), {}), name, length, env, packing)
+    # One integer of every entry after another: facts bound it by those before it.
+    table = TableValue(np.zeros((length, width), dtype=np.int64))
+    for t in range(width):
+        column = tuple(f for f in relevant if max(_numbers(f.condition, name, width)) <= t)
+        drawn = _draw_entries(
+            Facts(facts.name, known, column, (), {}), name, length, {**env, name: table}, packing, number=t
+        )
+        if drawn is None:
+            return None
+        table = drawn
+    return table
+
+
+def _numbers(e: Expr, table: str, width: int) -> list[int]:
+    """Which integers of an entry an expression reads; the last one where that depends on metadata."""
+    read = [t.args[1] for t in walk(e) if t.op == "lookup" and t.name == table]
+    return [t.value if t.op == "const" else width - 1 for t in read]
+
+
+def _draw_entries(
+    facts: Facts, name: str, length: int, env: dict[str, Value], packing: _Packing, number: int | None = None
+) -> TableValue | None:
+    """A table, or number `number` of every entry of one, that satisfies `facts`."""
+    import numpy as np
+
+    lo, hi = _entry_bounds(name, length, facts.facts, env, number)
     if np.any(lo > hi):
         return None
     for maker in packing.makers(length):
-        table = TableValue(np.clip(maker(lo, hi), lo, hi).astype(np.int64))
-        probe = Facts(
-            facts.name, tuple(p for p in facts.parameters if p.name in env or p.name == name), tuple(relevant), (), {}
-        )
-        if first_violation(probe, {**env, name: table}) is None:
+        values = np.clip(maker(lo, hi), lo, hi).astype(np.int64)
+        if number is not None:
+            column, values = values, env[name].values.copy()
+            values[:, number] = column
+        table = TableValue(values)
+        if first_violation(facts, {**env, name: table}) is None:
             packing.used(length, maker)
             return table
     return None
@@ -140,9 +170,9 @@ def _decidable(facts: Facts, fact: Fact, known: set[str]) -> bool:
 
 
 def _entry_bounds(
-    name: str, kind: str, length: int, relevant: list[Fact], env: Mapping[str, Value]
+    name: str, length: int, relevant: Sequence[Fact], env: Mapping[str, Value], number: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Per entry, what facts of the form `t[i] <= e(i)` and `e(i) <= t[i]` leave."""
+    """Per entry, what facts of the form `t[i] <= e(i)` and `e(i) <= t[i]` leave; for `number`, of `t[i, number]`."""
     import numpy as np
 
     domain = NumpyDomain()
@@ -157,11 +187,14 @@ def _entry_bounds(
         a, b = max(0, int(evaluate(start, env, domain))), min(length, int(evaluate(stop, env, domain)))
         if a >= b:
             continue
-        here, entry = {**env, index: np.arange(a, b)}, lookup(name, var(index))
+        here = {**env, index: np.arange(a, b)}
+        entry = lookup(name, var(index), *([] if number is None else [const(number)]))
         for form in inequalities([fact.condition]):
             c, rest = form.coefficient(entry), form.without(entry)
             if abs(c) != 1 or any(not free_names(x) <= here.keys() for x, _ in rest.terms):
                 continue
+            if number is not None and any(k >= number for x, _ in rest.terms for k in _numbers(x, name, number + 1)):
+                continue  # of another entry, which is not drawn yet
             value = (
                 rest.constant
                 + sum(k * evaluate(x, here, domain) for x, k in rest.terms)

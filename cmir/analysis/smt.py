@@ -43,7 +43,7 @@ class Question:
                 self.side.append(length >= 0)
             else:
                 length = self.env["rows" if p.kind == "row" else "cols"]
-            self.env[p.name] = self.domain.table(p.name, length)
+            self.env[p.name] = self.domain.table(p.name, length, p.entries)
         if index is not None:
             v = self.domain.integer(index)
             self.env[index] = v
@@ -106,7 +106,8 @@ class Question:
                     for b in terms:
                         if a.get_id() != b.get_id() and fresh(m, a.get_id(), b.get_id()):
                             order = z3.And(lo <= a, a <= b, b < hi, a >= 0, b < table.length)
-                            self.side.append(z3.Implies(order, table.entries(a) <= table.entries(b)))
+                            for t in [()] if table.width is None else [(t,) for t in range(table.width)]:
+                                self.side.append(z3.Implies(order, table.entries(a, *t) <= table.entries(b, *t)))
             for k, f in enumerate(self.domain.firsts):
                 w = f.witness
                 if fresh("first", k):
@@ -131,5 +132,4 @@ class Question:
         """Whether there is such a row, column or entry: a fact says nothing of others."""
         if fact.kind in ("row", "col"):
             return index < self.env["rows" if fact.kind == "row" else "cols"]
-        free = [p.name for p in self.facts.parameters if p.kind == "free"]
-        return z3.Or(*(index < self.env[name].length for name in free), self.domain.boolean(False))
+        return z3.Or(*(index < self.env[name].length for name in fact.tables), self.domain.boolean(False))

@@ -41,7 +41,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from cmir.dialects.interval import AXES
-from cmir.dialects.maskspec import IDENTIFIER, INDEX, TableType, parse_value
+from cmir.dialects.maskspec import IDENTIFIER, INDEX, Parameter, TableType, parse_value
 
 DOMAINS = ("scalar", "row", "col", "entry")
 
@@ -298,8 +298,15 @@ class PreprocessOp(IRDLOperation):
     @property
     def kinds(self) -> list[tuple[str, str]]:
         """(name, kind) of every metadatum: kind is scalar, row, col or free."""
+        return [(p.name, p.kind) for p in self.parameters]
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """Every metadatum, in the order of declaration."""
         return [
-            (n.data, a.type.per.data if isinstance(a.type, TableType) else "scalar")
+            Parameter(n.data, a.type.per.data, entries=a.type.entries)  # pyright: ignore[reportArgumentType]
+            if isinstance(a.type, TableType)
+            else Parameter(n.data, "scalar")
             for n, a in zip(self.names, self.body.block.args, strict=True)
         ]
 

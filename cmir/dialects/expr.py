@@ -12,14 +12,16 @@ metadata of the enclosing spec.
     cmp     ::= sum ((`<` | `<=` | `==` | `>` | `>=`) sum)*          // a <= b < c means a <= b and b < c
     sum     ::= product ((`+` | `-`) product)*
     product ::= factor ((`*` | `floordiv` | `mod`) factor)*          // floor division, by a positive constant
-    factor  ::= integer | `true` | `false` | name | name `[` expr `]` | `-` factor | `(` expr `)`
+    factor  ::= integer | `true` | `false` | name | name `[` expr (`,` expr)? `]` | `-` factor | `(` expr `)`
               | (`min` | `max`) `(` expr (`,` expr)* `)` | `abs` `(` expr `)` | `isqrt` `(` expr `)`
               | `select` `(` expr `,` expr `,` expr `)`
               | `exists` name `in` `[` expr `,` expr `]` `:` expr    // both ends included; static ends
               | `first` name `in` `[` expr `,` expr `)` `:` expr     // least name with expr, or the upper end
 
-Integers are mathematical integers; `i` is the row, `j` the column, `rows` and `cols` the lengths. A look-up outside its
-table reads the nearest entry (an empty table reads 0), so that every expression has a value whatever the metadata.
+Integers are mathematical integers; `i` is the row, `j` the column, `rows` and `cols` the lengths. `start[i]` is an
+entry of a table, `sel[i, t]` number `t` of the integers of an entry that holds several. A look-up outside its table
+reads the nearest entry, along each of its indices (an empty table reads 0), so that every expression has a value
+whatever the metadata.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ OPERATORS: Final[Mapping[str, Operator]] = {
     "abs": Operator(("int",), "int", "abs"),
     "isqrt": Operator(("int",), "int", "isqrt"),
     "select": Operator(("bool", "int", "int"), "int", "select"),
-    "lookup": Operator(("int",), "int", "[]"),
+    "lookup": Operator("int", "int", "[]"),
     "exists": Operator(("int", "int", "bool"), "bool", "exists", 5),
     "first": Operator(("int", "int", "bool"), "int", "first", 5),
     "const": Operator((), "int", ""),
@@ -203,8 +205,9 @@ def select(cond: Expr, a: Expr, b: Expr) -> Expr:
     return make("select", cond, a, b)
 
 
-def lookup(table: str, index: Expr) -> Expr:
-    return make("lookup", index, data=table)
+def lookup(table: str, *indices: Expr) -> Expr:
+    """An entry of a table: one index, or two where every entry holds several integers."""
+    return make("lookup", *indices, data=table)
 
 
 def first(name: str, lo: Expr, hi: Expr, pred: Expr) -> Expr:
@@ -312,7 +315,7 @@ def _show(e: Expr, info: Operator) -> str:
         case "var":
             return e.name
         case "lookup":
-            return f"{e.name}[{show(e.args[0])}]"
+            return f"{e.name}[{', '.join(map(show, e.args))}]"
         case "exists":
             return f"exists {e.name} in [{show(e.args[0])}, {show(e.args[1])}] : {show(e.args[2], 6)}"
         case "first":
@@ -429,9 +432,11 @@ class ExprParser:
         if name in KEYWORDS - RESERVED:
             p.raise_error(f"'{name}' is a keyword of the expression language", start, start + len(name))
         if p.parse_optional_punctuation("["):
-            index = self.parse()
+            indices = [self.parse()]
+            if p.parse_optional_punctuation(","):
+                indices.append(self.parse())
             p.parse_punctuation("]")
-            return self._make("lookup", [index], start, name)
+            return self._make("lookup", indices, start, name)
         return var(name)
 
     def _binder(self, op: str, start: int) -> Expr:

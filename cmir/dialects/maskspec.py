@@ -3,7 +3,7 @@
     spec     ::= `maskspec.spec` symbol `(` (param (`,` param)*)? `)` `{` item* `}`
     param    ::= `%`name `:` `index`                                   // a scalar: one integer per sequence
                | `%`name `:` `index` `=` integer                       // a static: known at compile time
-               | `%`name `:` `!maskspec.table<` (`row` | `col` | `free`) `>`   // one per row, column or entry
+               | `%`name `:` `!maskspec.table<` (`row` | `col` | `free`) (`x` integer)? `>`   // an entry per row, ..
     item     ::= `maskspec.assume` (`for` name `in` `[` expr `,` expr `)` `:`)? expr
                | `maskspec.nondecreasing` name (`over` `[` expr `,` expr `)`)?
                | `maskspec.constants` symbol `[` integer (`,` integer)* `]`
@@ -17,12 +17,14 @@
                | `maskspec.region` symbol rows `{` (`maskspec.clause` expr)* `}`   // normal form, after --dnf-normalize
     rows     ::= `rows` `[` expr `,` expr `)`                          // the row guard
     in rules ::= `maskspec.rows` | `maskspec.cols`                     // the lengths
-               | `maskspec.lookup` (`%`table | symbol) `[` `%`index `]`
+               | `maskspec.lookup` (`%`table | symbol) `[` `%`index (`,` `%`number)? `]`
                | `maskspec.mod` `%`a `,` `%`b                          // remainder of arith.floordivsi
                | `maskspec.exists` `%`d `in` `[` expr `,` expr `]` `{` ... `maskspec.yield` `%`p `}`   // static
                | `maskspec.visible` `%`p
 
-`expr` is the expression language of `cmir.dialects.expr`. A fact that reads `i` (`j`) without `for` holds for every row
+`expr` is the expression language of `cmir.dialects.expr`. An entry of a table is one integer, or with `x 4` a list of
+four: `sel[i, t]` is number `t` of the list at row `i`, and a slot list is the rule
+`exists t in [0, 3] : lo[i, t] <= j and j < hi[i, t]`. A fact that reads `i` (`j`) without `for` holds for every row
 (column). Row `i` sees column `j` iff the rule of the Region that holds `i` says so; rows in no Region see nothing.
 Regions are disjoint (checked by `--check-regions`). In normal form a rule is the disjunction of its clauses, a clause
 the conjunction of its literals.
@@ -64,13 +66,13 @@ from xdsl.irdl import (
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
-    opt_operand_def,
     opt_prop_def,
     param_def,
     prop_def,
     region_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -95,16 +97,18 @@ from cmir.dialects.expr import (
 INDEX = IndexType()
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 TABLE_KINDS = ("row", "col", "free")
+MAX_ENTRIES = 4096  # integers in one entry of a table: as many as an `exists` can try
 ParameterKind = Literal["scalar", "static", "row", "col", "free"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One declared metadatum. `value` is set for statics."""
+    """One declared metadatum. `value` is set for statics, `entries` for tables whose entries hold several integers."""
 
     name: str
     kind: ParameterKind
     value: int | None = None
+    entries: int | None = None
 
     @property
     def is_table(self) -> bool:
@@ -113,23 +117,42 @@ class Parameter:
 
 @irdl_attr_definition
 class TableType(ParametrizedAttribute, TypeAttribute):
-    """`!maskspec.table<row>`: integers, one per row, per column, or per entry of a table of free length."""
+    """`!maskspec.table<row>`: integers, one per row, per column, or per entry of a table of free length; `row x 4`:
+    four in each entry."""
 
     name = "maskspec.table"
     per: StringAttr = param_def()
+    width: IntAttr = param_def()  # 0: an entry is one integer, read by one index
+
+    def __init__(self, per: str, entries: int | None = None):
+        super().__init__(StringAttr(per), IntAttr(entries or 0))
+
+    @property
+    def entries(self) -> int | None:
+        """How many integers an entry holds; None: it is one, read by one index."""
+        return self.width.data or None
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            return [StringAttr(parser.parse_keyword_in(TABLE_KINDS, " in !maskspec.table<...>"))]
+            per = StringAttr(parser.parse_keyword_in(TABLE_KINDS, " in !maskspec.table<...>"))
+            width = 0
+            if parser.parse_optional_keyword("x"):
+                start = parser.pos
+                width = parser.parse_integer(allow_boolean=False)
+                if not 1 <= width <= MAX_ENTRIES:
+                    parser.raise_error(f"an entry holds 1 to {MAX_ENTRIES} integers, got {width}", start, parser.pos)
+            return [per, IntAttr(width)]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string(self.per.data)
+            printer.print_string(self.per.data + (f" x {self.entries}" if self.entries else ""))
 
     def verify(self) -> None:
         if self.per.data not in TABLE_KINDS:
             raise VerifyException(f"a table is per {', '.join(TABLE_KINDS)}; got '{self.per.data}'")
+        if not 0 <= self.width.data <= MAX_ENTRIES:
+            raise VerifyException(f"an entry holds 1 to {MAX_ENTRIES} integers, got {self.width.data}")
 
 
 # Parsing and printing that several ops share.
@@ -207,7 +230,8 @@ def _check_term(e: Expr, known: Mapping[str, Parameter], bound: frozenset[str], 
                 raise VerifyException(
                     f"'{e.name}' is not a table but a {parameter.kind}: write {e.name} without an index"
                 )
-            check_axis(parameter, free_names(e.args[0]), show(e.args[0]))
+            check_indices(parameter, len(e.args))
+            check_axis(parameter, free_names(e.args[0]), ", ".join(map(show, e.args)))
         case op if op in BINDERS:
             _check_binding(e.name, known)
             for end in e.args[:2]:
@@ -225,6 +249,21 @@ def _check_binding(name: str, known: Mapping[str, Parameter]) -> None:
         raise VerifyException(f"'{name}' cannot name an index: it is a keyword or no identifier")
     if name in known:
         raise VerifyException(f"'{name}' cannot name an index: it is metadata of the spec")
+
+
+def check_indices(table: Parameter, given: int) -> None:
+    """A table is read by one index; one whose entries are lists by two: the entry, and which of its integers."""
+    if given == (1 if table.entries is None else 2):
+        return
+    first = {"row": "i", "col": "j"}.get(table.kind, "k")
+    if table.entries is None:
+        raise VerifyException(
+            f"an entry of table '{table.name}' is one integer: read it by one index, as in {table.name}[{first}]"
+        )
+    raise VerifyException(
+        f"an entry of table '{table.name}' is a list of {table.entries}: read it by two indices, as in "
+        f"{table.name}[{first}, 0]"
+    )
 
 
 def check_axis(table: Parameter, names: frozenset[str] | set[str], index: str) -> None:
@@ -733,29 +772,49 @@ class ModOp(IRDLOperation):
 
 @irdl_op_definition
 class LookupOp(IRDLOperation):
-    """`%s = maskspec.lookup %start[%i]` or `maskspec.lookup @half[%d]`: an entry; outside the table, the nearest."""
+    """`%s = maskspec.lookup %start[%i]` or `maskspec.lookup @half[%d]`: an entry; outside the table, the nearest.
+
+    `%s = maskspec.lookup %sel[%i, %t]` is number %t of an entry that holds several integers.
+    """
 
     name = "maskspec.lookup"
-    table = opt_operand_def(TableType)
+    arguments = var_operand_def()  # the table, unless `constants` names one, and its indices
     constants = opt_prop_def(StringAttr)
-    index = operand_def(IndexType)
     result = result_def(IndexType)
     traits = traits_def(Pure())
 
-    def __init__(self, table: SSAValue | str, index: SSAValue | Operation):
+    def __init__(self, table: SSAValue | str, *indices: SSAValue | Operation):
         named = isinstance(table, str)
         super().__init__(
-            operands=[[] if named else [table], index],
+            operands=[[*([] if named else [table]), *indices]],
             properties={"constants": StringAttr(table)} if named else {},
             result_types=[INDEX],
         )
+
+    @property
+    def table(self) -> SSAValue | None:
+        """The metadatum that is read; None: `constants` names a constant table."""
+        return self.arguments[0] if self.constants is None and self.arguments else None
+
+    @property
+    def indices(self) -> tuple[SSAValue, ...]:
+        """The entry that is read and, where entries hold several integers, which of them."""
+        return tuple(self.arguments[0 if self.constants is not None else 1 :])
+
+    @property
+    def index(self) -> SSAValue:
+        """The entry that is read."""
+        return self.indices[0]
 
     @classmethod
     def parse(cls, parser: Parser) -> LookupOp:
         symbol = parser.parse_optional_symbol_name()
         table = symbol.data if symbol is not None else parse_value(parser)
         with parser.in_square_brackets():
-            return cls(table, parse_value(parser))
+            indices = [parse_value(parser)]
+            if parser.parse_optional_punctuation(","):
+                indices.append(parse_value(parser))
+            return cls(table, *indices)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -764,20 +823,27 @@ class LookupOp(IRDLOperation):
         elif self.constants is not None:
             printer.print_symbol_name(self.constants.data)
         with printer.in_square_brackets():
-            printer.print_operand(self.index)
+            printer.print_list(self.indices, printer.print_operand)
 
     def verify_(self) -> None:
+        if self.constants is None and (self.table is None or not isinstance(self.table.type, TableType)):
+            raise VerifyException("a look-up needs a table")
+        if not self.indices:
+            raise VerifyException("a look-up needs an index")
+        if wrong := next((v for v in self.indices if v.type != INDEX), None):
+            raise VerifyException(f"a table is read by integers (index), got {wrong.type}")
         spec = enclosing_spec(self)
         if spec is None:  # in a preprocess kernel: constant tables are gone, and it was verified as a rule
             return
         if self.table is None:
-            if self.constants is None:
-                raise VerifyException("a look-up needs a table")
+            assert self.constants is not None
             if self.constants.data not in spec.constant_tables():
                 raise VerifyException(_unknown(self.constants.data, [*spec.constant_tables()]))
+            check_indices(Parameter(self.constants.data, "free"), len(self.indices))
             return
         if not isinstance(self.table, BlockArgument) or self.table.owner is not spec.body.block:
             raise VerifyException("a look-up reads a table that the spec declares")
+        check_indices(spec.parameters[self.table.index], len(self.indices))
         region = self.parent_op()
         while region is not None and not isinstance(region, RegionOp):
             region = region.parent_op()
@@ -898,7 +964,7 @@ class SpecOp(IRDLOperation):
         out: list[Parameter] = []
         for name, static, arg in zip(self.names, self.statics, self.body.block.args, strict=True):
             if isinstance(arg.type, TableType):
-                out.append(Parameter(name.data, arg.type.per.data))  # pyright: ignore[reportArgumentType]
+                out.append(Parameter(name.data, arg.type.per.data, entries=arg.type.entries))  # pyright: ignore[reportArgumentType]
             elif isinstance(static, IntegerAttr):
                 out.append(Parameter(name.data, "static", static.value.data))
             else:

@@ -112,7 +112,7 @@ class RuleBuilder:
             case "bool":
                 return arith.ConstantOp(IntegerAttr(e.value, i1))
             case "lookup":
-                return LookupOp(self.parameters.get(e.name, e.name), operands[0])
+                return LookupOp(self.parameters.get(e.name, e.name), *operands)
             case _:
                 return _OP[term.op](*operands)
 
@@ -142,9 +142,14 @@ def _hint(e: Expr) -> str | None:
         case "var":
             return e.name
         case "lookup":
-            index = e.args[0]
-            if index.op != "var":
-                return f"{e.name}_at"
-            return f"{e.name}_{users_name(index.name) if index.name.startswith(BOUND) else index.name}"
+            parts = [_index_hint(e.args[0]), *(str(a.value) if a.op == "const" else _index_hint(a) for a in e.args[1:])]
+            return f"{e.name}_at" if None in parts else "_".join([e.name, *filter(None, parts)])
         case _:
             return None
+
+
+def _index_hint(e: Expr) -> str | None:
+    """How an index shows in the name of an entry: a name, as the user wrote it."""
+    if e.op != "var":
+        return None
+    return users_name(e.name) if e.name.startswith(BOUND) else e.name

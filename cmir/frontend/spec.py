@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from io import StringIO
 from typing import Final, Literal
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
@@ -27,6 +27,7 @@ from cmir.dialects.expr import COLS, KEYWORDS, ROWS, Expr, I, J, var
 from cmir.dialects.maskspec import (
     IDENTIFIER,
     INDEX,
+    MAX_ENTRIES,
     TABLE_KINDS,
     ConstantsOp,
     Parameter,
@@ -89,12 +90,23 @@ class MaskSpec:
         """Declare an integer known at compile time: terms may be multiplied by it and, if positive, divided by it."""
         return self._declare(name, "static", terms.number(value, f"static '{name}'"))
 
-    def table(self, name: str, per: Literal["row", "col", "free"]) -> Table:
-        """Declare one integer per row, per column, or per entry of a table whose length is free."""
+    def table(self, name: str, per: Literal["row", "col", "free"], entries: int | None = None) -> Table:
+        """Declare one integer per row, per column, or per entry of a table whose length is free.
+
+        Args:
+            name, per: the name, and what has an entry: each row, each column, or as many as the metadata give.
+            entries: with `entries=K` every entry holds K integers, known at compile time: `table[i, t]` is number t of
+                the entry at row i. Two such tables are a slot list, K intervals at each row:
+                `spec.exists(0, K - 1, lambda t: (lo[i, t] <= j) & (j < hi[i, t]))`.
+        """
         if per not in TABLE_KINDS:
             raise ValueError(f"table '{name}' is per 'row', 'col' or 'free', got {per!r}")
-        self._declare(name, per)
-        return Table(self._owner, name, per)
+        if entries is not None and not 1 <= terms.number(entries, f"entries= of table '{name}'") <= MAX_ENTRIES:
+            raise SpecError(
+                f"an entry of table '{name}' holds 1 to {MAX_ENTRIES} integers, got {entries}", user_location()
+            )
+        self._declare(name, per, entries=None if entries is None else int(entries))
+        return Table(self._owner, self._owner.parameters[name])
 
     def constants(self, name: str, values: Iterable[int], base: int = 0) -> ConstantTable:
         """A table of integers known at compile time, whose first entry stands at index `base`."""
@@ -183,7 +195,7 @@ class MaskSpec:
     def build(self) -> SpecOp:
         """A new surface spec, verified."""
         parameters = tuple(self._owner.parameters.values())
-        block = Block(arg_types=[TableType(StringAttr(p.kind)) if p.is_table else INDEX for p in parameters])
+        block = Block(arg_types=[TableType(p.kind, p.entries) if p.is_table else INDEX for p in parameters])
         values = dict(zip(self._owner.parameters, block.args, strict=True))
         block.add_ops([item(values) for item in self._items])
         spec = SpecOp(self.name, parameters, Region(block))
@@ -209,9 +221,9 @@ class MaskSpec:
     def __repr__(self) -> str:
         return f"<MaskSpec {self.name}>"
 
-    def _declare(self, name: str, kind: ParameterKind, value: int | None = None) -> Term:
+    def _declare(self, name: str, kind: ParameterKind, value: int | None = None, entries: int | None = None) -> Term:
         self._claim(name, "metadata", name)
-        self._owner.parameters[name] = Parameter(name, kind, value)
+        self._owner.parameters[name] = Parameter(name, kind, value, entries)
         return Term(self._owner, "var", var(name))
 
     def _claim(self, name: str, what: str, *keys: str) -> None:

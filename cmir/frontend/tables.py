@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from xdsl.utils.exceptions import VerifyException
 
 from cmir.dialects.expr import Expr, free_names, show
-from cmir.dialects.maskspec import Parameter, check_axis
+from cmir.dialects.maskspec import Parameter, check_axis, check_indices
 from cmir.errors import SourceLocation, SpecError
 from cmir.frontend.source import user_location
 from cmir.frontend.terms import CHAIN, Indexed, Owner, Term, constant, integer, length_range
 
 
 class Table(Indexed):
-    """Metadata with one integer per row (`per="row"`), per column (`"col"`), or per entry (`"free"`).
+    """Metadata with an entry per row (`per="row"`), per column (`"col"`), or as many as are given (`"free"`).
 
-    `table[i]` is the entry at row `i`. An index beyond the ends, at run time, reads the nearest entry.
+    `table[i]` is the entry at row `i`, one integer; of a table with `entries=K`, `table[i, t]` is number t of its K
+    integers. An index beyond the ends, at run time, reads the nearest entry.
     """
 
-    def __init__(self, owner: Owner, name: str, per: Literal["row", "col", "free"]) -> None:
-        super().__init__(owner, name)
-        self.per: Literal["row", "col", "free"] = per
-        self.index = {"row": "i", "col": "j", "free": "k"}[per]
+    def __init__(self, owner: Owner, parameter: Parameter) -> None:
+        super().__init__(owner, parameter.name)
+        self.parameter = parameter
+        self.per: str = parameter.kind
+        self.entries = parameter.entries
+        self.index = {"row": "i", "col": "j", "free": "k"}[self.per] + (", 0" if self.entries is not None else "")
 
     def __repr__(self) -> str:
-        return f"<table {self.name} per {self.per}>"
+        return f"<table {self.name} per {self.per}" + (f", {self.entries} entries>" if self.entries else ">")
 
-    def __getitem__(self, index: Term | int) -> Term:
-        at = integer(self.owner, index, f"'{self.name}[...]'")
-        if (value := self.owner.value(at.expr)) is not None and value < 0:
-            raise SpecError(f"{self.name}[{value}] is before the table: entries count from 0", user_location())
+    def __getitem__(self, index: Term | int | tuple[Term | int, ...]) -> Term:
+        indices = [
+            integer(self.owner, at, f"'{self.name}[...]'") for at in (index if isinstance(index, tuple) else (index,))
+        ]
         try:
-            check_axis(Parameter(self.name, self.per), free_names(at.expr), show(at.expr))
+            check_indices(self.parameter, len(indices))
+            check_axis(self.parameter, free_names(indices[0].expr), ", ".join(show(at.expr) for at in indices))
         except VerifyException as error:
             raise SpecError(str(error), user_location()) from None
-        return self.entry(at)
+        if (value := self.owner.value(indices[0].expr)) is not None and value < 0:
+            raise SpecError(f"{self.name}[{value}] is before the table: entries count from 0", user_location())
+        for at in indices[1:]:
+            assert self.entries is not None
+            if (value := self.owner.value(at.expr)) is not None and not 0 <= value < self.entries:
+                raise SpecError(
+                    f"{self.name}[.., {value}]: an entry has numbers 0 to {self.entries - 1}", user_location()
+                )
+        return self.entry(*indices)
 
     def nondecreasing(self, over: tuple[Term | int, Term | int] | None = None) -> Nondecreasing:
         """The fact that entries never fall along the table, or along `[lo, hi)` of it; hand it to `spec.assume`."""

@@ -186,8 +186,8 @@ class Indexed:
     __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = __iter__ = __contains__ = __len__ = refuse
     __eq__ = __ne__ = refuse  # pyright: ignore[reportAssignmentType]
 
-    def entry(self, index: Term) -> Term:
-        return Term(index.owner, "lookup", ex.lookup(self.name, index.expr), (index,))
+    def entry(self, *indices: Term) -> Term:
+        return Term(self.owner, "lookup", ex.lookup(self.name, *(at.expr for at in indices)), indices)
 
 
 # Operands: what a user wrote, as a term of the right sort and the right spec.

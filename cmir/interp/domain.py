@@ -20,7 +20,8 @@ Value = Any
 
 @dataclass(frozen=True)
 class TableValue:
-    """A table's entries: a 1-D integer array whose entry 0 stands at index `base`."""
+    """A table's entries: an integer array [n], or [n, K] where each holds K integers, whose first entry stands at index
+    `base`."""
 
     values: np.ndarray
     base: int = 0
@@ -32,7 +33,7 @@ class Domain(Protocol):
     def const(self, value: int) -> Value: ...
     def boolean(self, value: bool) -> Value: ...
     def apply(self, op: str, args: Sequence[Value]) -> Value: ...
-    def lookup(self, table: Value, index: Value) -> Value: ...
+    def lookup(self, table: Value, index: Value, number: Value | None = None) -> Value: ...
     def quantify(
         self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
     ) -> Value: ...
@@ -81,11 +82,14 @@ class NumpyDomain:
             return out
         return self._table[op](*args)
 
-    def lookup(self, table: TableValue, index: Value) -> Value:
+    def lookup(self, table: TableValue, index: Value, number: Value | None = None) -> Value:
         size = len(table.values)
         if not size:
-            return self.np.zeros_like(index)
-        return table.values[self.np.clip(index - table.base, 0, size - 1)]
+            return self.np.zeros_like(index if number is None else index + number)
+        nearest = self.np.clip(index - table.base, 0, size - 1)
+        if number is None:
+            return table.values[nearest]
+        return table.values[nearest, self.np.clip(number, 0, table.values.shape[1] - 1)]
 
     def quantify(
         self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]

@@ -24,7 +24,7 @@ def evaluate(e: Expr, env: Mapping[str, Value], domain: Domain, memo: dict[Expr,
         case "var":
             out = env[e.name]
         case "lookup":
-            out = domain.lookup(env[e.name], evaluate(e.args[0], env, domain, memo))
+            out = domain.lookup(env[e.name], *(evaluate(a, env, domain, memo) for a in e.args))
         case op if op in BINDERS:
             lo, hi = (evaluate(a, env, domain, memo) for a in e.args[:2])
             out = domain.quantify(op, e.name, lo, hi, env, lambda k: evaluate(e.args[2], {**env, e.name: k}, domain))

@@ -85,7 +85,7 @@ class RuleFunctions(InterpreterFunctions):
     @impl(LookupOp)
     def run_lookup(self, interpreter: Interpreter, op: LookupOp, args: PythonValues) -> PythonValues:
         table = args[0] if op.constants is None else self.env[op.constants.data]
-        return (self.domain.lookup(table, args[-1]),)
+        return (self.domain.lookup(table, *args[-len(op.indices) :]),)
 
     @impl(ExistsOp)
     def run_exists(self, interpreter: Interpreter, op: ExistsOp, args: PythonValues) -> PythonValues:

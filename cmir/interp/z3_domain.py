@@ -16,10 +16,12 @@ from cmir.interp.domain import Value
 
 @dataclass(frozen=True)
 class Z3Table:
-    """A table of unknown entries and (possibly unknown) length."""
+    """A table of unknown entries and (possibly unknown) length; `width` is set where an entry holds several integers,
+    and `entries` then takes two indices."""
 
     entries: z3.FuncDeclRef
     length: Any
+    width: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ class Z3Domain:
         """An unknown integer."""
         return z3.Int(name, self.context)
 
-    def table(self, name: str, length: Any) -> Z3Table:
+    def table(self, name: str, length: Any, width: int | None = None) -> Z3Table:
         """A table of unknown entries."""
         sort = z3.IntSort(self.context)
-        return Z3Table(z3.Function(name, sort, sort), length)
+        return Z3Table(z3.Function(name, *[sort] * (2 if width is None else 3)), length, width)
 
     def const(self, value: int) -> Value:
         return z3.IntVal(value, self.context)
@@ -97,14 +99,18 @@ class Z3Domain:
             case _:  # isqrt, which is folded
                 raise z3.Z3Exception(f"no meaning for '{op}'")
 
-    def lookup(self, table: Z3Table, index: Value) -> Value:
-        index = self.note(index)
+    def lookup(self, table: Z3Table, index: Value, number: Value | None = None) -> Value:
+        index, rest = self.note(index), []
+        if number is not None:
+            assert table.width is not None
+            low, high = self.const(0), self.const(table.width - 1)
+            rest = [z3.simplify(z3.If(number < low, low, z3.If(number > high, high, number)))]
         if (index.get_id(), table.length.get_id()) in self.valid:
-            return table.entries(index)
+            return table.entries(index, *rest)
         last = self.note(table.length - 1)
         zero = self.note(self.const(0))
         nearest = z3.If(index < 0, zero, z3.If(index > last, last, index))
-        return z3.If(table.length <= 0, zero, table.entries(nearest))
+        return z3.If(table.length <= 0, zero, table.entries(nearest, *rest))
 
     def note(self, index: Any) -> Any:
         """Facts about tables will be instantiated at this index; the index, simplified."""

@@ -104,10 +104,23 @@ class Statements:
         assert op.table is not None, "constant tables are folded"
         name, kind = self.kinds[_argument(op.table)]
         table = f"meta_{name}, stride_{name}"
-        if op.index == self.here and kind == self.axis:  # the caller keeps the index itself in range
-            return f"table_value({table}, {self.vector}, z)"
         length = {"row": "rows", "col": "cols"}.get(kind, f"length_{name}")
-        return f"nearest_value({table}, {self.name(op.index)}, {length}, z)"
+        valid = op.index == self.here and kind == self.axis  # the caller keeps the index itself in range
+        index = self.vector if valid else self.name(op.index)
+        if len(op.indices) == 2:
+            assert isinstance(op.table, BlockArgument) and isinstance(op.table.type, TableType)
+            width = op.table.type.entries or 1
+            index = index if valid else f"tl.minimum(tl.maximum({index}, 0), {length} - 1)"
+            index, length = f"{index} * {width} + {self._number(op.indices[1], width)}", f"{length} * {width}"
+        return f"table_value({table}, {index}, z)" if valid else f"nearest_value({table}, {index}, {length}, z)"
+
+    def _number(self, value: SSAValue, width: int) -> str:
+        """Which of `width` integers of an entry is read: the nearest that exists."""
+        match value.owner:
+            case arith.ConstantOp(value=IntegerAttr() as attr):
+                return str(min(max(attr.value.data, 0), width - 1))
+            case _:
+                return f"tl.minimum(tl.maximum({self.name(value)}, 0), {width - 1})"
 
     def _first(self, op: FirstOp, depth: int) -> None:
         """A binary search: the answer lies in [low, high], which halves until it is one place."""

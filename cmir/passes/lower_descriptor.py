@@ -38,7 +38,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from cmir.analysis.facts import Fact, facts_of, in_range
+from cmir.analysis.facts import Fact, Facts, facts_of, in_range
 from cmir.analysis.linear import negate, simplify
 from cmir.dialects.descriptor import EndpointsOp, FactOp, FirstOp, HoldsOp, LengthOp, PreprocessOp, SlotsOp
 from cmir.dialects.expr import (
@@ -128,7 +128,7 @@ def build_preprocess(spec: SpecOp, tables: list[TableOp]) -> PreprocessOp:
             op.location = table.location
             block.add_op(op)
     for number, fact in enumerate(facts.facts, 1):
-        block.add_op(_fact(number, fact, metadata))
+        block.add_op(_fact(number, fact, metadata, facts))
     name = spec.sym_name.data
     out = PreprocessOp(f"{name}_preprocess", name, [p.name for p in facts.parameters], Region(block))
     out.location = spec.location
@@ -185,13 +185,17 @@ def _fuse(a: tuple[Expr, Expr], b: tuple[Expr, Expr]) -> tuple[tuple[Expr, Expr]
     return empty, (select(overlap, minimum(a_lo, b_lo), b_lo), select(overlap, maximum(a_hi, b_hi), b_hi))
 
 
-def _fact(number: int, fact: Fact, metadata: Mapping[str, SSAValue]) -> FactOp:
+def _fact(number: int, fact: Fact, metadata: Mapping[str, SSAValue], facts: Facts) -> FactOp:
     emitter = _Emitter(metadata)
     condition = fact.condition
     if fact.over is not None:
         name, lo, hi = fact.over
         emitter.bind(name)
-        condition = or_(negate(in_range(var(name), lo, hi)), condition)
+        here = in_range(var(name), lo, hi)
+        if fact.kind == "entry" and {p.name for p in facts.parameters if p.kind == "free"} - {*fact.tables}:
+            # The kernel counts up to the length of the longest table, which may be another one.
+            here = and_(here, lt(var(name), simplify(maximum(*(facts.length(table) for table in fact.tables)))))
+        condition = or_(negate(here), condition)
     holds = emitter.emit(simplify(condition))
     emitter.builder.insert(HoldsOp(holds))
     return FactOp(number, fact.text, fact.kind, Region(emitter.block))
@@ -248,7 +252,7 @@ class _Emitter:
             case "var":
                 return self._variable(e.name)
             case "lookup":
-                return self._add(LookupOp(self.metadata[e.name], self.emit(e.args[0])))
+                return self._add(LookupOp(self.metadata[e.name], *map(self.emit, e.args)))
             case "neg":
                 return self._add(arith.SubiOp(self.emit(const(0)), self.emit(e.args[0])))
             case "not":

@@ -12,6 +12,7 @@ from cmir.errors import MetadataError
 from cmir.interp.domain import TableValue, Value
 
 MAX_LENGTH = 2**31 - 1
+_PER = {"row": "row", "col": "column"}
 
 
 def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any]) -> dict[str, Value]:
@@ -47,8 +48,11 @@ def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any])
 def _form(p: Parameter, rows: int, cols: int) -> str:
     if not p.is_table:
         return "an int"
-    entries = {"row": f"{rows} ints, one per row", "col": f"{cols} ints, one per column"}
-    return f"a 1-D sequence of {entries.get(p.kind, 'ints, at least one')}"
+    length = {"row": rows, "col": cols}.get(p.kind)
+    if p.entries is not None:
+        count = "n lists (n >= 1)" if length is None else f"{length} lists, one per {_PER[p.kind]},"
+        return f"a 2-D sequence: {count} of {p.entries} ints"
+    return f"a 1-D sequence of {'ints, at least one' if length is None else f'{length} ints, one per {_PER[p.kind]}'}"
 
 
 def _value(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value:
@@ -57,11 +61,13 @@ def _value(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value:
     given = value.cpu().numpy() if hasattr(value, "cpu") else value
     array = np.asarray(given)
     length = {"row": rows, "col": cols}.get(p.kind)
-    right_form = array.dtype.kind in "iu" and array.ndim == p.is_table
-    if p.is_table and right_form:
-        right_form = array.size == length if length is not None else array.size > 0
-    if p.is_table and array.size == 0 and length == 0 and array.ndim == 1:
+    right_form = array.dtype.kind in "iu" and array.ndim == p.is_table + (p.entries is not None)
+    if p.is_table and array.size == 0 and length == 0 and array.shape[:1] == (0,) and array.ndim <= 2:
         right_form = True  # an empty list has no integer dtype of its own
+        array = array.reshape(0, p.entries) if p.entries is not None else array
+    if p.is_table and right_form:
+        right_form = len(array) == length if length is not None else len(array) > 0
+        right_form = right_form and (p.entries is None or array.shape[1] == p.entries)
     if not right_form:
         kind = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{value!r}"
         raise MetadataError(f"metadatum {p.name!r} of mask {mask!r}: expected {_form(p, rows, cols)}, got {kind}")

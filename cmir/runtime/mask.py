@@ -206,7 +206,7 @@ class CompiledMask:
         self.name = self._spec.sym_name.data
         self.signature = Signature(
             self.name,
-            tuple(Parameter(n, k) for n, k in self._preprocess.kinds),  # pyright: ignore[reportArgumentType]
+            tuple(Parameter(p.name, p.kind, p.entries) for p in self._preprocess.parameters),  # pyright: ignore[reportArgumentType]
             self._preprocess.slot_count("rows"),
             self._preprocess.slot_count("cols"),
             tuple(Fact(f.text.data, f.over.data) for f in self._preprocess.facts),  # pyright: ignore[reportArgumentType]
@@ -242,7 +242,8 @@ class CompiledMask:
 
         Args:
             rows, cols: the lengths; `cols` is `rows` where it is left out.
-            metadata: every scalar as an int, every table as a 1-D sequence of ints (NumPy, list, torch).
+            metadata: every scalar as an int, every table as a sequence of ints (NumPy, list, torch):
+                [length], or [length, K] where an entry holds K of them.
 
         Raises:
             MetadataError: an argument is missing, unknown or of the wrong length, or the metadata break a fact.
@@ -289,8 +290,9 @@ class CompiledMask:
             tile: rows and columns of a tile, each of 16, 32, 64, 128; by default 128 x 128 on a GPU, 32 x 32 in the
                 interpreter.
             metadata: scalars as ints or int32/int64 tensors [], [B] or [B, H] (a mask per sequence, or per sequence and
-                head); tables as int32/int64 tensors [length], [B, length] or [B, H, length]. Without batch dimensions a
-                metadatum is shared; a mask whose metadata are all shared is stored once.
+                head); tables as int32/int64 tensors [length], [B, length] or [B, H, length], with one more dimension at
+                the end where an entry holds several integers. Without batch dimensions a metadatum is shared; a mask
+                whose metadata are all shared is stored once.
 
         Raises:
             MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints

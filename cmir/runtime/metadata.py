@@ -1,8 +1,9 @@
 """Metadata as a user gives them, checked against the mask's signature and packed as kernel arguments.
 
 A scalar is an int, or an int32/int64 tensor [], [B] or [B, H]. A table is an int32/int64 tensor [length], [B, length]
-or [B, H, length], where length is `rows`, `cols` or, for a free table, any number from 1. B sequences and H heads are
-the batch; sizes must agree or be 1, and a metadatum without a batch holds for all masks.
+or [B, H, length], where length is `rows`, `cols` or, for a free table, any number from 1; where an entry holds K
+integers, K is one more dimension at the end. B sequences and H heads are the batch; sizes must agree or be 1, and a
+metadatum without a batch holds for all masks.
 """
 
 from __future__ import annotations
@@ -26,12 +27,21 @@ MAX_MASKS = 65535
 
 _DTYPES = (torch.int32, torch.int64)
 _INT32 = range(-(2**31), 2**31)
-_FORM = {
-    "scalar": "an int, or an int32 or int64 tensor [], [B] or [B, H]",
-    "row": "an int32 or int64 tensor [rows], [B, rows] or [B, H, rows]",
-    "col": "an int32 or int64 tensor [cols], [B, cols] or [B, H, cols]",
-    "free": "an int32 or int64 tensor [n], [B, n] or [B, H, n] with n >= 1",
-}
+_LENGTH = {"row": "rows", "col": "cols", "free": "n"}
+
+
+def _form(parameter: Parameter) -> str:
+    """What a metadatum may be."""
+    if parameter.kind == "scalar":
+        return "an int, or an int32 or int64 tensor [], [B] or [B, H]"
+    entry = _LENGTH[parameter.kind] + ("" if parameter.entries is None else f", {parameter.entries}")
+    form = f"an int32 or int64 tensor [{entry}], [B, {entry}] or [B, H, {entry}]"
+    return form + (" with n >= 1" if parameter.kind == "free" else "")
+
+
+def _dimensions(parameter: Parameter) -> int:
+    """Dimensions of one mask's metadatum: those after the batch."""
+    return (parameter.kind != "scalar") + (parameter.entries is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +94,12 @@ def pack(
             arguments += (tensor, stride, True)
         else:
             # Hooks clamp positions into range, so that even an empty table is read at 0.
-            tensor, stride = _strided(value, batch, tail=1) if value.numel() else (value.new_empty(1), 0)
+            tail = _dimensions(parameter)
+            tensor, stride = _strided(value, batch, tail) if value.numel() else (value.new_empty(1), 0)
             arguments += (tensor, stride)
             if parameter.kind == "free":
-                arguments.append(value.shape[-1])
-                entries = max(entries, value.shape[-1])
+                arguments.append(value.shape[-tail])
+                entries = max(entries, value.shape[-tail])
     return PackedMetadata(tuple(arguments), batch, where, entries, tuple(places))
 
 
@@ -116,25 +127,27 @@ def _check_names(signature: Signature, metadata: Mapping[str, Any]) -> None:
     for parameter in signature.parameters:
         if parameter.name not in metadata:
             raise MetadataError(
-                f"mask {signature.name!r} needs metadatum {parameter.name!r}: {_FORM[parameter.kind]}; it was not given"
+                f"mask {signature.name!r} needs metadatum {parameter.name!r}: {_form(parameter)}; it was not given"
             )
 
 
 def _checked(signature: Signature, parameter: Parameter, value: Any, lengths: Mapping[str, int]) -> torch.Tensor | int:
     """The value, if its type, dtype, number of dimensions and length are right for the parameter."""
-    name, form = parameter.name, _FORM[parameter.kind]
+    name, form = parameter.name, _form(parameter)
     if not isinstance(value, torch.Tensor):
         if parameter.kind == "scalar" and type(value) is int:
             if value not in _INT32:
                 raise _error(signature, name, "an int within int32", value)
             return value
         raise _error(signature, name, form, value)
-    tail = 0 if parameter.kind == "scalar" else 1
+    tail = _dimensions(parameter)
     if value.dtype not in _DTYPES or not tail <= value.dim() <= tail + 2:
         raise _error(signature, name, form, value)
     if tail:
-        length = value.shape[-1]
+        length = value.shape[-tail]
         expected = lengths.get(parameter.kind)
+        if parameter.entries is not None and value.shape[-1] != parameter.entries:
+            raise _error(signature, name, f"{form}, that is {parameter.entries} integers in each entry", value)
         if expected is not None and length != expected:
             axis = "rows" if parameter.kind == "row" else "cols"
             raise _error(signature, name, f"{form}, that is one entry for each of the {expected} {axis}", value)
@@ -170,7 +183,7 @@ def _batch(signature: Signature, values: list[torch.Tensor | int]) -> tuple[int,
     shapes: list[tuple[str, tuple[int, ...]]] = []
     for parameter, value in zip(signature.parameters, values, strict=True):
         if not isinstance(value, int):
-            shape = tuple(value.shape) if parameter.kind == "scalar" else tuple(value.shape[:-1])
+            shape = tuple(value.shape[: value.dim() - _dimensions(parameter)])
             shapes.append((parameter.name, shape))
     batch = [1] * max((len(shape) for _, shape in shapes), default=0)
     owner = [""] * len(batch)
@@ -191,10 +204,14 @@ def _batch(signature: Signature, values: list[torch.Tensor | int]) -> tuple[int,
 
 
 def _strided(value: torch.Tensor, batch: tuple[int, ...], tail: int) -> tuple[torch.Tensor, int]:
-    """The tensor (a copy if need be) and one stride from a mask to the next; entries of a table are adjacent."""
+    """The tensor (a copy if need be) and one stride from a mask to the next; the last `tail` dimensions are dense."""
     lead = value.dim() - tail
-    if tail and value.shape[-1] > 1 and value.stride(-1) != 1:
-        value = value.contiguous()
+    step = 1
+    for axis in range(1, tail + 1):
+        if value.shape[-axis] > 1 and value.stride(-axis) != step:
+            value = value.contiguous()
+            break
+        step *= value.shape[-axis]
     if all(size == 1 for size in value.shape[:lead]):
         return value, 0
     if tuple(value.shape[:lead]) + (1,) * (len(batch) - lead) != batch:

@@ -83,3 +83,35 @@ maskspec.spec @layouts(%height: index = 8) {
 maskspec.spec @layout_of_both() {
   maskspec.layout rows, cols = striped(of = 4, rank = 1)
 }
+
+// Tables whose entries hold several integers, and a slot list made of two of them.
+// CHECK-LABEL: maskspec.spec @lists(%lo: !maskspec.table<row x 4>, %hi: !maskspec.table<row x 4>, %c: !maskspec.table<col x 1>, %f: !maskspec.table<free x 2>) {
+// GENERIC:     ^bb0(%lo: !maskspec.table<row x 4>, %hi: !maskspec.table<row x 4>, %c: !maskspec.table<col x 1>, %f: !maskspec.table<free x 2>):
+maskspec.spec @lists(
+    %lo: !maskspec.table<row x 4>, %hi: !maskspec.table<row x 4>, %c: !maskspec.table<col x 1>,
+    %f: !maskspec.table<free x 2>) {
+  // CHECK-NEXT: maskspec.assume for i in [0, rows) : lo[i, 0] <= hi[i, 0]
+  maskspec.assume for i in [0, rows) : lo[i, 0] <= hi[i, 0]
+  // CHECK-NEXT: maskspec.assume not (exists t in [0, 3] : hi[i, t] < lo[i, t])
+  maskspec.assume not exists t in [0, 3] : hi[i, t] < lo[i, t]
+  // CHECK-NEXT: maskspec.assume for e in [0, 8) : f[e, 0] + 1 <= f[f[e, 0], 1]
+  maskspec.assume for e in [0, 8) : f[e, 0] + 1 <= f[f[e, 0], 1]
+  // CHECK-NEXT: maskspec.nondecreasing lo
+  maskspec.nondecreasing lo
+  // CHECK-NEXT: maskspec.region @all rows [0, rows) (%i, %j) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // CHECK-NEXT: %slot = maskspec.exists %t in [0, 3] {
+    %slot = maskspec.exists %t in [0, 3] {
+      // CHECK: %a = maskspec.lookup %lo[%i, %t]
+      // GENERIC: %a = "maskspec.lookup"(%lo, %i, %t) : (!maskspec.table<row x 4>, index, index) -> index
+      %a = maskspec.lookup %lo[%i, %t]
+      %p = arith.cmpi sle, %a, %j : index
+      // CHECK: %b = maskspec.lookup %hi[%i, %t]
+      %b = maskspec.lookup %hi[%i, %t]
+      %q = arith.cmpi slt, %j, %b : index
+      %r = arith.andi %p, %q : i1
+      maskspec.yield %r
+    }
+    maskspec.visible %slot
+  }
+}

@@ -329,3 +329,89 @@ maskspec.spec @layout_twice() {
   maskspec.layout rows, cols = residue(of = 2)
   maskspec.layout rows = residue(of = 3)
 }
+
+// -----
+
+// expected-error@+1 {{an entry holds 1 to 4096 integers, got 0}}
+maskspec.spec @no_entry(%sel: !maskspec.table<row x 0>) {
+}
+
+// -----
+
+// expected-error@+1 {{an entry holds 1 to 4096 integers, got 4097}}
+maskspec.spec @large_entry(%sel: !maskspec.table<free x 4097>) {
+}
+
+// -----
+
+maskspec.spec @one_index(%sel: !maskspec.table<row x 4>) {
+  // expected-error@+1 {{an entry of table 'sel' is a list of 4: read it by two indices, as in sel[i, 0]}}
+  maskspec.assume 0 <= sel[i]
+}
+
+// -----
+
+maskspec.spec @two_indices_of_one(%seen: !maskspec.table<col>) {
+  // expected-error@+1 {{an entry of table 'seen' is one integer: read it by one index, as in seen[j]}}
+  maskspec.assume 0 <= seen[j, 0]
+}
+
+// -----
+
+maskspec.spec @one_index_in_a_rule(%sel: !maskspec.table<free x 4>) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // expected-error@+1 {{an entry of table 'sel' is a list of 4: read it by two indices, as in sel[k, 0]}}
+    %s = maskspec.lookup %sel[%i]
+    %v = arith.cmpi sle, %s, %j : index
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @two_indices_of_constants() {
+  maskspec.constants @half [3, 2, 1]
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // expected-error@+1 {{an entry of table 'half' is one integer: read it by one index, as in half[k]}}
+    %s = maskspec.lookup @half[%i, %j]
+    %v = arith.cmpi sle, %s, %j : index
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+// The axis is that of the first index; the second may be anything.
+maskspec.spec @axis_of_a_list(%sel: !maskspec.table<col x 4>) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %s = maskspec.lookup %sel[%j, %i]
+    // expected-error@+1 {{table 'sel' has one entry per column but is indexed by a row: sel[i]; declare it per row, or free if rows and columns share it}}
+    %t = maskspec.lookup %sel[%i, %j]
+    %v = arith.cmpi sle, %s, %t : index
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @index_of_a_table() {
+  maskspec.constants @half [3, 2, 1]
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %p = arith.cmpi sle, %i, %j : index
+    // expected-error@+1 {{a table is read by integers (index), got i1}}
+    %s = maskspec.lookup @half[%p]
+    %v = arith.cmpi sle, %s, %j : index
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @no_table(%s: index) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // expected-error@+1 {{a look-up needs a table}}
+    %e = maskspec.lookup %s[%i]
+    %v = arith.cmpi sle, %e, %j : index
+    maskspec.visible %v
+  }
+}

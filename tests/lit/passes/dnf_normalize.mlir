@@ -252,3 +252,39 @@ maskspec.spec @division(%s: index) {
 // CHECK-NEXT:      maskspec.clause (i - s) floordiv 4 == (j - s) floordiv 4
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
+
+// -----
+
+// A slot list: one clause for each slot. Which integer of an entry is read is known by now, and is one that exists.
+// CHECK-LABEL: maskspec.spec @slot_list(%lo: !maskspec.table<row x 3>, %hi: !maskspec.table<row x 3>) {
+// CHECK-NEXT:    maskspec.assume lo[i, 0] <= hi[i, 0] and lo[i, 1] <= hi[i, 1] and lo[i, 2] <= hi[i, 2]
+// CHECK-NEXT:    maskspec.region @all rows [0, rows) {
+// CHECK-NEXT:      maskspec.clause lo[i, 0] <= j and j < hi[i, 0]
+// CHECK-NEXT:      maskspec.clause lo[i, 1] <= j and j < hi[i, 1]
+// CHECK-NEXT:      maskspec.clause lo[i, 2] <= j and j < hi[i, 2]
+// CHECK-NEXT:      maskspec.clause hi[i, 2] <= j and j < lo[i + 1, 0]
+// CHECK-NEXT:    }
+maskspec.spec @slot_list(%lo: !maskspec.table<row x 3>, %hi: !maskspec.table<row x 3>) {
+  maskspec.assume not exists t in [0, 2] : hi[i, t] < lo[i, t]
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %slot = maskspec.exists %t in [0, 2] {
+      %a = maskspec.lookup %lo[%i, %t]
+      %b = maskspec.lookup %hi[%i, %t]
+      %p = arith.cmpi sle, %a, %j : index
+      %q = arith.cmpi slt, %j, %b : index
+      %r = arith.andi %p, %q : i1
+      maskspec.yield %r
+    }
+    %one = arith.constant 1 : index
+    %minus = arith.constant -1 : index
+    %nine = arith.constant 9 : index
+    %next = arith.addi %i, %one : index
+    %last = maskspec.lookup %hi[%i, %nine]
+    %first = maskspec.lookup %lo[%next, %minus]
+    %s = arith.cmpi sle, %last, %j : index
+    %t = arith.cmpi slt, %j, %first : index
+    %gap = arith.andi %s, %t : i1
+    %v = arith.ori %slot, %gap : i1
+    maskspec.visible %v
+  }
+}

@@ -290,3 +290,21 @@ maskspec.spec @window(%w: index = 4) {
 // CHECK-NEXT:      descriptor.endpoints [%18, %19) from "all.0"
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
+
+// -----
+
+// An entry of several integers is read by two indices; a fact about entries holds of the tables that it reads, whatever
+// the length of others.
+maskspec.spec @pairs(%f: !maskspec.table<free x 2>, %g: !maskspec.table<free>) {
+  maskspec.assume for e in [0, 8) : f[e, 0] <= f[e, 1]
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause f[i, 0] <= j and j < f[i, 1]
+  }
+}
+
+// CHECK-LABEL: descriptor.preprocess @pairs_preprocess of @pairs (%f: !maskspec.table<free x 2>, %g: !maskspec.table<free>) {
+// CHECK:         %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK:         maskspec.lookup %f[%i, %[[ZERO]]]
+// CHECK:         descriptor.fact 1 "f[e, 0] <= f[e, 1] for e in [0, 8)" over entry (%e) {
+// CHECK:           %[[LENGTH:.*]] = descriptor.length %f
+// CHECK:           arith.cmpi sle, %[[LENGTH]], %e : index

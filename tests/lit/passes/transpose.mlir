@@ -141,3 +141,16 @@ maskspec.spec @nothing() {
 // CHECK-NEXT:    interval.region @all [0, cols) {
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
+
+// -----
+
+// A table of lists that rises: every integer of an entry does, so a search finds the rows that see a column.
+// CHECK-LABEL: interval.table @rising_cols of @rising axis cols slots 1 {
+// CHECK-NEXT:    interval.region @all [0, cols) {
+// CHECK-NEXT:      interval.span [0, first i in [0, rows) : j < lo[i, 1]) from "all.0"
+maskspec.spec @rising(%lo: !maskspec.table<row x 2>) {
+  maskspec.nondecreasing lo
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause lo[i, 1] <= j
+  }
+}

@@ -36,6 +36,9 @@ def grids(seed: int) -> dict[str, Value]:
         "t": table(rows),
         "c": table(cols),
         "f": table(int(rng.integers(0, 5))),
+        "lo": table((rows, 2)),
+        "hi": table((rows, 2)),
+        "pair": table((int(rng.integers(0, 5)), 3)),
     }
 
 

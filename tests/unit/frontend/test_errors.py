@@ -29,6 +29,7 @@ class Names:
         self.start = self.spec.table("start", per="row")
         self.end = self.spec.table("end", per="col")
         self.free = self.spec.table("free", per="free")
+        self.sel = self.spec.table("sel", per="row", entries=4)
         self.half = self.spec.constants("half", [3, 2, 1], base=-1)
         self.other = cmir.MaskSpec("other")
 
@@ -72,6 +73,11 @@ TYPE_ERRORS: dict[str, tuple[Case, str]] = {
         lambda t: t.start[t.free],
         "'start[...]' takes an integer; 'free' is a table: read an entry of it, as in free[k]",
     ),
+    "list": (lambda t: t.sel + 1, "'sel' is a table: read an entry of it, as in sel[i, 0]"),
+    "condition as number": (
+        lambda t: t.sel[t.i, t.i == 0],
+        f"'sel[...]' takes an integer, got a condition: i == 0; {NUMBER}",
+    ),
     "slice": (lambda t: t.start[1:], "'start[...]' takes an integer, got slice(1, None, None) (slice)"),
     "condition as index": (
         lambda t: t.start[t.i == 0],
@@ -103,6 +109,10 @@ TYPE_ERRORS: dict[str, tuple[Case, str]] = {
     "base": (
         lambda t: t.spec.constants("x", [1], base=t.width),
         "the base of 'x' is a Python integer, got the term width",
+    ),
+    "entries": (
+        lambda t: t.spec.table("x", per="row", entries=t.width),
+        "entries= of table 'x' is a Python integer, got the term width",
     ),
     # Facts and Regions.
     "no fact": (lambda t: t.spec.assume(), "assume takes at least one fact"),
@@ -173,6 +183,25 @@ SPEC_ERRORS: dict[str, tuple[Case, str]] = {
     "from the end": (lambda t: t.start[-1], "start[-1] is before the table: entries count from 0"),
     "constants below": (lambda t: t.half[-2], "half[-2]: the table has entries -1 to 1"),
     "constants above": (lambda t: t.half[t.width], "half[8]: the table has entries -1 to 1"),
+    "list by one index": (
+        lambda t: t.sel[t.i],
+        "an entry of table 'sel' is a list of 4: read it by two indices, as in sel[i, 0]",
+    ),
+    "integer by two": (
+        lambda t: t.end[t.j, 0],
+        "an entry of table 'end' is one integer: read it by one index, as in end[j]",
+    ),
+    "list by column": (
+        lambda t: t.sel[t.j, t.i],
+        "table 'sel' has one entry per row but is indexed by a column: sel[j, i]; "
+        "declare it per col, or free if rows and columns share it",
+    ),
+    "number too large": (lambda t: t.sel[t.i, 4], "sel[.., 4]: an entry has numbers 0 to 3"),
+    "number from the end": (lambda t: t.sel[t.i, -1], "sel[.., -1]: an entry has numbers 0 to 3"),
+    "no entries": (
+        lambda t: t.spec.table("x", per="row", entries=0),
+        "an entry of table 'x' holds 1 to 4096 integers, got 0",
+    ),
     # Two specs.
     "two specs": (lambda t: t.i + t.other.rows, "'+' mixes two specs: 'rows' belongs to 'other', not to 's'"),
     "index of another spec": (

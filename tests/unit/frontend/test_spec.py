@@ -303,6 +303,40 @@ def test_an_entry_fact_beside_metadata_of_its_name():
     assert "assume for k_2 in [0, k) : free[k_2] <= k\n" in str(spec)
 
 
+def test_a_slot_list():
+    spec = cmir.MaskSpec("slots")
+    i, j = spec.i, spec.j
+    lo, hi = spec.table("lo", per="row", entries=3), spec.table("hi", per="row", entries=3)
+    pair = spec.table("pair", per="free", entries=2)
+    spec.assume(~spec.exists(0, 2, lambda t: hi[i, t] < lo[i, t]), lo.nondecreasing())
+    spec.assume(lambda k: pair[k, 0] <= pair[k, 1], entries=(0, 4))
+    spec.region("all", 0, spec.rows, visible=spec.exists(0, 2, lambda t: (lo[i, t] <= j) & (j < hi[i, t])))
+    text = str(spec)
+    assert "%lo: !maskspec.table<row x 3>" in text
+    assert "maskspec.assume not (exists t in [0, 2] : hi[i, t] < lo[i, t])" in text
+    assert "maskspec.assume for k in [0, 4) : pair[k, 0] <= pair[k, 1]" in text
+    assert "%lo_i_t = maskspec.lookup %lo[%i, %t]" in text
+    assert parse(text).is_structurally_equivalent(spec.module())
+    mask = cmir.compile(spec)
+    assert mask.slots["rows"] == 3
+    metadata: dict[str, Any] = {"lo": [[0, 2, 4]] * 5, "hi": [[1, 3, 9]] * 5, "pair": [[0, 0]]}
+    assert mask.dense(rows=5, cols=7, **metadata)[3].tolist() == [True, False, True, False, True, True, True]
+    assert mask.intervals(rows=5, cols=7, **metadata)[:, :, 2].tolist() == [[0, 1], [2, 3], [4, 7]]
+    for wrong, text in (
+        ({"lo": [[0, 2]] * 5}, "a 2-D sequence: 5 lists, one per row, of 3 ints, got int64 of shape (5, 2)"),
+        ({"pair": [0, 1]}, "a 2-D sequence: n lists (n >= 1) of 2 ints, got int64 of shape (2,)"),
+    ):
+        with pytest.raises(cmir.CmirError) as caught:
+            mask.dense(rows=5, cols=7, **metadata | wrong)
+        name = next(iter(wrong))
+        assert str(caught.value) == f"metadatum {name!r} of mask 'slots': expected {text}"
+    with pytest.raises(cmir.CmirError, match=r"break the fact 'lo\[i, 1\] <= hi\[i, 1\]' at row 4$"):
+        mask.dense(rows=5, cols=7, **metadata | {"hi": [[1, 3, 9]] * 4 + [[1, 1, 9]]})
+    with pytest.raises(cmir.CmirError, match=r"break the fact 'lo nondecreasing, number 2' at row 3$"):
+        mask.dense(rows=5, cols=7, **metadata | {"lo": [[0, 2, 4]] * 4 + [[0, 2, 3]]})
+    assert mask.dense(rows=0, cols=7, lo=[], hi=[], pair=[[0, 0]]).shape == (0, 7)
+
+
 def test_subterms_are_shared():
     spec = cmir.MaskSpec("s")
     i, j = spec.i, spec.j

@@ -11,7 +11,8 @@ from cmir.interp.domain import NumpyDomain, TableValue
 from cmir.interp.evaluate import evaluate
 from cmir.interp.z3_domain import Z3Domain
 
-LENGTHS = {"t": "rows", "c": "cols", "f": "f_length"}
+LENGTHS = {"t": "rows", "c": "cols", "f": "f_length", "lo": "rows", "hi": "rows", "pair": "pair_length"}
+WIDTHS = {"lo": 2, "hi": 2, "pair": 3}  # integers in an entry, where there are several
 
 
 @settings(max_examples=80, deadline=None, database=None, derandomize=True)
@@ -20,16 +21,17 @@ def test_terms_have_one_value(e: Expr, seed: int):
     rng = np.random.default_rng(seed)
     lengths = {name: int(rng.integers(0, 4)) for name in LENGTHS.values()}
     numbers = {**lengths, **{n: int(rng.integers(-4, 8)) for n in ("i", "j", "s")}, "w": 3}
-    tables = {name: rng.integers(-3, 9, lengths[length]) for name, length in LENGTHS.items()}
+    shapes = {n: (lengths[length], WIDTHS[n]) if n in WIDTHS else lengths[length] for n, length in LENGTHS.items()}
+    tables = {name: rng.integers(-3, 9, shape) for name, shape in shapes.items()}
     value = int(evaluate(e, {**numbers, **{n: TableValue(v) for n, v in tables.items()}}, NumpyDomain()))
 
     domain = Z3Domain()
     solver = z3.Solver(ctx=domain.context)
     env = {name: domain.const(n) for name, n in numbers.items()}
     for name, length in LENGTHS.items():
-        env[name] = domain.table(name, domain.const(lengths[length]))
-        for k, entry in enumerate(tables[name]):
-            solver.add(env[name].entries(domain.const(k)) == domain.const(int(entry)))
+        env[name] = domain.table(name, domain.const(lengths[length]), WIDTHS.get(name))
+        for at, entry in np.ndenumerate(tables[name]):
+            solver.add(env[name].entries(*map(domain.const, at)) == domain.const(int(entry)))
     solver.add(evaluate(e, env, domain) != domain.const(value))
     assert solver.check() == z3.unsat
 
@@ -39,6 +41,16 @@ def test_a_look_up_outside_its_table_reads_the_nearest_entry():
     index = np.array([-9, -2, -1, 0, 1, 2, 9])
     assert evaluate(lookup("t", var("i")), {"t": table, "i": index}, domain).tolist() == [5, 5, 5, 6, 7, 7, 7]
     assert evaluate(lookup("t", var("i")), {"t": TableValue(np.zeros(0, int)), "i": index}, domain).tolist() == [0] * 7
+
+
+def test_an_entry_of_several_integers_is_read_at_the_nearest_of_them():
+    domain, table = NumpyDomain(), TableValue(np.array([[5, 6, 7], [8, 9, 10]]))
+    e = lookup("t", var("i"), var("k"))
+    numbers = {"i": np.array([-1, 0, 1, 2])[:, None], "k": np.array([-1, 0, 2, 3])[None, :]}
+    want = [[5, 5, 7, 7], [5, 5, 7, 7], [8, 8, 10, 10], [8, 8, 10, 10]]
+    assert evaluate(e, {"t": table, **numbers}, domain).tolist() == want
+    empty = TableValue(np.zeros((0, 3), int))
+    assert evaluate(e, {"t": empty, **numbers}, domain).tolist() == [[0] * 4] * 4
 
 
 @settings(max_examples=60, deadline=None, database=None, derandomize=True)

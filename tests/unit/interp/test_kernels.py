@@ -38,6 +38,27 @@ maskspec.spec @search(%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<c
   }
 }
 """
+# Slot lists of every kind of table, read at numbers known and not known; facts about them, and about two free tables.
+LISTS = """
+maskspec.spec @lists(%lo: !maskspec.table<row x 3>, %hi: !maskspec.table<row x 3>, %c: !maskspec.table<col x 2>,
+    %f: !maskspec.table<free x 2>, %g: !maskspec.table<free>, %s: index) {
+  maskspec.assume not exists t in [0, 2] : hi[i, t] < lo[i, t]
+  maskspec.assume c[j, 0] <= rows and 0 <= s and s <= rows
+  maskspec.assume for e in [0, 30) : f[e, 0] <= f[e, 1]
+  maskspec.assume for e in [0, 30) : 0 <= g[e]
+  maskspec.nondecreasing lo
+  maskspec.region @a rows [0, s) {
+    maskspec.clause lo[i, 0] <= j and j < hi[i, 0]
+    maskspec.clause lo[i, 1] <= j and j < hi[i, 1]
+    maskspec.clause lo[i, 2] <= j and j < hi[i + 1, 2]
+    maskspec.clause lo[i - 1, i mod 3] == j
+  }
+  maskspec.region @b rows [s, rows) {
+    maskspec.clause f[i floordiv 2, 0] <= j and j < f[i floordiv 2, s - 3]
+    maskspec.clause g[i] == j
+  }
+}
+"""
 # (mask, statics, draws)
 MASKS = {
     "hstu": ({}, 6),
@@ -45,6 +66,7 @@ MASKS = {
     "shared_prompt": ({}, 6),
     "clear": ({"radius": 3, "height": 6, "width": 7, "text": 4}, 1),
     "search": ({}, 6),
+    "lists": ({}, 6),
     "unbounded": ({}, 4),  # by column, without the fact that f rises
 }
 
@@ -55,7 +77,7 @@ def broken(env: dict[str, Value], rng: np.random.Generator) -> dict[str, Value]:
     for name, value in env.items():
         if isinstance(value, TableValue):
             values = value.values.copy()
-            where = rng.random(len(values)) < rng.choice([0.02, 0.1, 0.5])
+            where = rng.random(values.shape) < rng.choice([0.02, 0.1, 0.5])
             values[where] = rng.integers(-50, 80, int(where.sum()))
             out[name] = TableValue(values, value.base)
         else:
@@ -95,18 +117,19 @@ def check_against_kernel(mask: CompiledMask, module: ModuleOp, env: dict[str, Va
 @pytest.mark.parametrize("name", MASKS)
 def test_the_kernel_stores_what_the_stage_means(name: str, tmp_path: Any) -> None:
     statics, draws = MASKS[name]
-    if name in ("search", "unbounded"):
-        path = tmp_path / "search.mlir"
-        path.write_text(SEARCH if name == "search" else SEARCH.replace("maskspec.nondecreasing f\n", "\n"))
+    texts = {"search": SEARCH, "unbounded": SEARCH.replace("maskspec.nondecreasing f\n", "\n"), "lists": LISTS}
+    if name in texts:
+        path = tmp_path / "mask.mlir"
+        path.write_text(texts[name])
         mask = cmir.compile(path)
     else:
         mask = zoo.load(name, **statics)
-    assert (mask.slots["cols"] is None) == (name == "unbounded")
+    assert (mask.slots["cols"] is None) == (name in ("unbounded", "lists"))
     module = parse(mask.ir, "after.mlir")
     rng = np.random.default_rng(3)
     seen: set[int] = set()
     for drawn in sample(mask.facts, count=draws, seed=5, size=40):
-        if "f" in drawn.env and not len(drawn.env["f"].values):
+        if not all(len(drawn.env[table].values) for table in ("f", "g") if table in drawn.env):
             continue  # describe takes no empty table
         for env in (dict(drawn.env), broken(dict(drawn.env), rng)):
             try:

@@ -39,6 +39,11 @@ FACTS = (
     "maskspec.nondecreasing c",
     "maskspec.nondecreasing f",
     "maskspec.nondecreasing f over [1, s)",
+    "maskspec.assume lo[i, 0] <= hi[i, 0] and lo[i, 1] <= hi[i, 1]",
+    "maskspec.assume for i in [s, rows) : 0 <= lo[i, 0] and hi[i, 0] <= lo[i, 1]",
+    "maskspec.assume for e in [0, s) : 0 <= pair[e, 0]",
+    "maskspec.nondecreasing lo",
+    "maskspec.nondecreasing pair over [1, s)",
 )
 GUARDS = (
     (("0", "rows"),),
@@ -49,7 +54,10 @@ GUARDS = (
     (("min(s, rows)", "rows"), ("0", "min(s, rows)")),
 )
 # fmt: on
-PARAMETERS = "%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>, %w: index = 3"
+PARAMETERS = (
+    "%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>, %w: index = 3, "
+    "%lo: !maskspec.table<row x 2>, %hi: !maskspec.table<row x 2>, %pair: !maskspec.table<free x 3>"
+)
 ROW, COLUMN, ANY = "row", "column", "any"
 
 
@@ -71,6 +79,11 @@ def atoms(draw: st.DrawFn) -> Expr:
                 lookup("f", make("floordiv", var("j"), const(2))),
                 lookup("f", var("s")),
                 lookup("t", lookup("t", var("i"))),
+                lookup("lo", var("i"), const(draw(st.integers(0, 1)))),
+                lookup("hi", add(var("i"), offset), const(draw(st.integers(-1, 2)))),
+                lookup("hi", var("i"), make("mod", var("j"), const(2))),
+                lookup("pair", lookup("t", var("i")), const(draw(st.integers(0, 2)))),
+                lookup("pair", make("floordiv", var("j"), const(3)), add(var("s"), const(-1))),
             ]
         )
     )
@@ -110,13 +123,17 @@ def comparisons(draw: st.DrawFn, depth: int = 1) -> Expr:
 
 @st.composite
 def rules(draw: st.DrawFn, depth: int = 2) -> Expr:
-    shape = draw(st.sampled_from(["leaf", "and", "or", "not", "exists"])) if depth else "leaf"
+    shape = draw(st.sampled_from(["leaf", "and", "or", "not", "exists", "slots"])) if depth else "leaf"
     match shape:
         case "and" | "or":
             parts = draw(st.lists(rules(depth - 1), min_size=2, max_size=3))
             return (and_ if shape == "and" else or_)(*parts)
         case "not":
             return not_(draw(rules(depth - 1)))
+        case "slots":
+            index, number = draw(st.sampled_from([var("i"), add(var("i"), const(1))])), var("d")
+            inside = and_(le(lookup("lo", index, number), var("j")), lt(var("j"), lookup("hi", index, number)))
+            return make("exists", const(0), const(1), inside, data="d")
         case "exists":
             lo = draw(st.integers(-2, 1))
             a, b = draw(terms(1)), draw(terms(1))
@@ -180,7 +197,7 @@ class Surface:
         if e.op == "mod":
             return self.new(f"maskspec.mod {args[0]}, {args[1]}")
         if e.op == "lookup":
-            return self.new(f"maskspec.lookup %{e.name}[{args[0]}]")
+            return self.new(f"maskspec.lookup %{e.name}[{', '.join(args)}]")
         if e.op == "select":
             return self.new(f"arith.select {', '.join(args)} : index")
         if e.op == "not":

@@ -84,6 +84,50 @@ def test_every_mask_reads_its_own(history, start: torch.Tensor, batch: tuple[int
             assert scalar == history
 
 
+LISTS = Signature("lists", (Parameter("sel", "row", 3), Parameter("pair", "free", 2)), 1, None)
+
+
+@pytest.mark.parametrize(
+    ("sel", "batch"),
+    [
+        (ints(5, 3), ()),
+        (ints(2, 5, 3), (2,)),
+        (ints(2, 4, 5, 3), (2, 4)),
+        (ints(2, 3, 5).transpose(1, 2), (2,)),  # numbers are not adjacent
+        (ints(2, 5, 6)[..., :3], (2,)),  # entries are not
+        (ints(3).expand(2, 5, 3), (2,)),
+        (ints(2, 9, 3)[:, 2:7], (2,)),
+    ],
+)
+def test_every_mask_reads_its_own_lists(sel: torch.Tensor, batch: tuple[int, ...]) -> None:
+    packed = pack(LISTS, 5, 7, {"sel": sel, "pair": ints(4, 2)})
+    assert (packed.batch, packed.entries) == (batch, 4)
+    table, stride, pair, pair_stride, length = packed.arguments
+    assert (pair_stride, length) == (0, 4)
+    assert read(pair, 0, 0, 8) == list(range(8))
+    for z, mine in enumerate(sel.reshape(-1, 5, 3)):
+        assert read(table, stride, z, 15) == mine.flatten().tolist()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"sel": ints(5, 4)},
+            r"'sel': expected an int32 or int64 tensor \[rows, 3\], \[B, rows, 3\] or \[B, H, rows, 3\], that is 3 "
+            r"integers in each entry; got int32 tensor \[5, 4\] on cpu$",
+        ),
+        ({"sel": ints(5)}, r"'sel': expected an int32 .* \[B, H, rows, 3\]; got int32 tensor \[5\] on cpu$"),
+        ({"sel": ints(3, 5)}, r"'sel': .* that is 3 integers in each entry; got int32 tensor \[3, 5\] on cpu$"),
+        ({"sel": ints(6, 3)}, r"'sel': .* that is one entry for each of the 5 rows; got int32 tensor \[6, 3\] on cpu$"),
+        ({"pair": ints(0, 2)}, r"'pair': expected .* \[n, 2\], .* with n >= 1; got int32 tensor \[0, 2\] on cpu$"),
+    ],
+)
+def test_bad_lists(changes: dict, message: str) -> None:
+    with pytest.raises(MetadataError, match=message):
+        pack(LISTS, 5, 7, {"sel": ints(5, 3), "pair": ints(4, 2)} | changes)
+
+
 def test_empty_tables_still_have_memory_to_point_at() -> None:
     packed = pack(SIGNATURE, 0, 0, given(start=ints(0), stop=ints(3, 0)))
     assert packed.batch == (3,)

@@ -1,0 +1,70 @@
+# pyright: basic
+"""Metadata of every form, a mask per sequence and per head: the kernels against the rule, run as it was written."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import cmir
+from cmir.runtime.reference import reference_attention
+
+ROWS, COLS = 37, 45
+Metadata = dict[str, Any]
+
+
+def dense(mask: cmir.CompiledMask, metadata: Metadata, dims: dict[str, int], batch: tuple[int, ...]) -> torch.Tensor:
+    """bool [B, H, ROWS, COLS] of the rule; `dims` gives each metadatum's dimensions without the batch."""
+    out = torch.zeros(*(*batch, 1, 1)[:2], ROWS, COLS, dtype=torch.bool)
+    for b, h in np.ndindex(*out.shape[:2]):
+        mine: Metadata = {}
+        for name, value in metadata.items():
+            at = (b, h)[: value.dim() - dims[name]] if isinstance(value, torch.Tensor) else ()
+            at = tuple(min(k, size - 1) for k, size in zip(at, value.shape if at else (), strict=False))
+            mine[name] = value[at].numpy() if isinstance(value, torch.Tensor) else value
+            mine[name] = int(mine[name]) if dims[name] == 0 else mine[name]
+        out[b, h] = torch.from_numpy(mask.dense(rows=ROWS, cols=COLS, **mine))
+    return out
+
+
+def check(mask: cmir.CompiledMask, metadata: Metadata, dims: dict[str, int], batch: tuple[int, ...]) -> None:
+    """Area, and attention forward and backward, against the rule."""
+    want = dense(mask, metadata, dims, batch)
+    desc = mask.describe(rows=ROWS, cols=COLS, tile=(16, 16), **metadata)
+    desc.check()
+    np.testing.assert_array_equal(desc.area.reshape(-1).numpy(), want.sum((-2, -1)).reshape(-1).numpy())
+    torch.manual_seed(0)
+    heads = 2
+    q = torch.randn(want.shape[0], heads, ROWS, 16, requires_grad=True)
+    k, v = (torch.randn(want.shape[0], heads, COLS, 16, requires_grad=True) for _ in range(2))
+    grad = torch.randn(want.shape[0], heads, ROWS, 16)
+    out = cmir.attention(q, k, v, desc)
+    got = [out, *torch.autograd.grad(out, (q, k, v), grad)]
+    ref, _ = reference_attention(q, k, v, want.expand(-1, heads, -1, -1) if want.shape[1] == 1 else want)
+    for a, b in zip(got, [ref, *torch.autograd.grad(ref, (q, k, v), grad)], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def ints(rng: np.random.Generator, lo: int, hi: int, *shape: int) -> torch.Tensor:
+    return torch.from_numpy(rng.integers(lo, hi, shape).astype(np.int32))
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 2), (1, 2)])
+def test_slot_lists(batch: tuple[int, ...]) -> None:
+    spec = cmir.MaskSpec("slot_list")
+    i, j = spec.i, spec.j
+    lo, hi = spec.table("lo", per="row", entries=3), spec.table("hi", per="row", entries=3)
+    width = spec.table("width", per="free", entries=2)
+    slots = spec.exists(0, 2, lambda t: (lo[i, t] <= j) & (j < hi[i, t]))
+    spec.region("all", 0, spec.rows, visible=slots | ((j < width[i // 8, 1]) & (width[i // 8, 0] <= j)))
+    mask = cmir.compile(spec)
+    assert mask.slots == {"rows": 4, "cols": None}
+    rng = np.random.default_rng(len(batch))
+    start = ints(rng, -3, COLS, *batch, ROWS, 3)
+    metadata = {
+        "lo": start,
+        "hi": start + ints(rng, 0, 9, *batch, ROWS, 3),
+        "width": ints(rng, 0, 9, *batch[:1], 6, 2),  # shared by heads
+    }
+    check(mask, metadata, {"lo": 2, "hi": 2, "width": 2}, batch)
