@@ -40,7 +40,7 @@ layout on the command line instead of in the spec; `axes=rows` that it is of the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from xdsl.builder import Builder
@@ -172,10 +172,10 @@ class _Rewrite:
 
     def run(self) -> SpecOp:
         tables = [Parameter(o.table, "free") for o in self.orders.values() if o.table is not None]
-        parameters = [Parameter(p.name, "free") if p.kind in self.sharded else p for p in self.spec.parameters] + list(
+        parameters = [replace(p, kind="free") if p.kind in self.sharded else p for p in self.spec.parameters] + list(
             dict.fromkeys(tables)
         )
-        block = Block(arg_types=[TableType(StringAttr(p.kind)) if p.is_table else INDEX for p in parameters])
+        block = Block(arg_types=[TableType(p.kind, p.entries) if p.is_table else INDEX for p in parameters])
         self.values: dict[str, SSAValue] = {p.name: a for p, a in zip(parameters, block.args, strict=True)}
         out = SpecOp(self.spec.sym_name.data, parameters, Region(block))
         out.location = self.spec.location
@@ -428,7 +428,7 @@ class _Emitter:
             case "var":
                 return self.metadata[e.name]
             case "lookup":
-                return self.add(LookupOp(self.metadata.get(e.name, e.name), self(e.args[0])))
+                return self.add(LookupOp(self.metadata.get(e.name, e.name), *map(self, e.args)))
             case "not":
                 return self(negate(e.args[0])) if e.args[0].op != "eq" else self._differ(e.args[0])
             case "neg":

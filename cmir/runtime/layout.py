@@ -42,7 +42,7 @@ class _TorchDomain:
     def apply(self, op: str, args: Sequence[Any]) -> Any:
         return self.table[op](*args)
 
-    def lookup(self, table: Any, index: Any) -> Any:
+    def lookup(self, table: Any, index: Any, number: Any = None) -> Any:
         raise NotImplementedError("a table order is its table")
 
     def quantify(self, op: str, name: str, lo: Any, hi: Any, env: Mapping[str, Any], body: Callable[[Any], Any]) -> Any:

@@ -130,6 +130,23 @@ TABLES = (
 }
 """
 )
+# Entries that hold several integers, and which of them is read does not move with the tokens.
+LISTS = """maskspec.spec @lists(%lo: !maskspec.table<row x 2>, %hi: !maskspec.table<row x 2>) {
+  maskspec.assume rows == cols
+  maskspec.assume lo[i, 0] <= hi[i, 0] and lo[i, 1] <= hi[i, 1]
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %slot = maskspec.exists %t in [0, 1] {
+      %a = maskspec.lookup %lo[%i, %t]
+      %b = maskspec.lookup %hi[%i, %t]
+      %p = arith.cmpi sle, %a, %j : index
+      %q = arith.cmpi slt, %j, %b : index
+      %r = arith.andi %p, %q : i1
+      maskspec.yield %r
+    }
+    maskspec.visible %slot
+  }
+}
+"""
 ROWS_OF: dict[str, Tokens] = {
     "zigzag(of = 3, rank = 1)": lambda n, _: zigzag(3, 1, 3 * n),
     "striped(of = 3, rank = 2)": lambda n, _: striped(3, 2, 3 * n),
@@ -143,7 +160,7 @@ ROWS_OF: dict[str, Tokens] = {
 
 @pytest.mark.parametrize("order", ROWS_OF)
 @pytest.mark.parametrize("axes", ["rows", "cols", "rows, cols"])
-@pytest.mark.parametrize("text", [CAUSAL, WINDOW, TABLES], ids=["causal", "window", "tables"])
+@pytest.mark.parametrize("text", [CAUSAL, WINDOW, TABLES, LISTS], ids=["causal", "window", "tables", "lists"])
 def test_orders_of_rows_and_columns(text: str, axes: str, order: str):
     check_layout(text, [f"{axes} = {order}"], dict.fromkeys(axes.split(", "), ROWS_OF[order]))
 
