@@ -66,6 +66,12 @@ PASSES = (
     ),
     PassEntry("transpose", "cmir.passes.transpose", "Transpose", "Derive the intervals of rows that see each column."),
     PassEntry(
+        "pack",
+        "cmir.passes.pack",
+        "Pack",
+        "Put many sequences into one row of tokens: compose the tables with cumulative lengths.",
+    ),
+    PassEntry(
         "lower-descriptor",
         "cmir.passes.lower_descriptor",
         "LowerDescriptor",

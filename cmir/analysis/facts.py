@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from cmir.analysis.linear import difference, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
 from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, add, and_, const, depends, le, lookup, show, var, walk
-from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp
+from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp, length_name
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
 
@@ -88,6 +88,10 @@ def facts_of(spec: SpecOp) -> Facts:
         if isinstance(op, AssumeOp):
             stated = fold_statics(op.condition.data, spec, op)
             condition, over = simplify(stated), op.over
+            if op.text is not None:  # one that the compiler wrote, with the words of the user's
+                if condition != TRUE:
+                    facts.append(Fact(condition, over, op.text.data, _kind(over), _tables(stated, over)))
+                continue
             if over is not None:
                 lo, hi = (simplify(fold_statics(e, spec, op)) for e in over[1:])
                 over = over[0], lo, hi
@@ -117,7 +121,7 @@ def facts_of(spec: SpecOp) -> Facts:
 
 
 def _length(table: str, kind: str) -> Expr:
-    return {"row": ROWS, "col": COLS}.get(kind, var(f"{table}_length"))
+    return {"row": ROWS, "col": COLS}.get(kind, var(length_name(table)))
 
 
 def _kind(over: tuple[str, Expr, Expr] | None) -> Literal["scalar", "row", "col", "entry"]:
@@ -146,7 +150,7 @@ def first_violation(facts: Facts, env: Mapping[str, Value]) -> tuple[Fact, int |
     import numpy as np
 
     domain = NumpyDomain()
-    full = {**env, **{f"{p.name}_length": len(env[p.name].values) for p in facts.parameters if p.kind == "free"}}
+    full = {**env, **{length_name(p.name): len(env[p.name].values) for p in facts.parameters if p.kind == "free"}}
     for fact in facts.facts:
         if fact.over is None:
             if not np.all(evaluate(fact.condition, full, domain)):

@@ -1,6 +1,7 @@
 """`interval`: what a row sees (or a column is seen by), as half-open intervals.
 
-    table   ::= `interval.table` symbol `of` symbol `axis` (`rows` | `cols`) (`slots` integer)? `{` region* `}`
+    table   ::= `interval.table` symbol `of` symbol `axis` (`rows` | `cols`) (`slots` integer)? where? `{` region* `}`
+    where   ::= `where` name `=` expr                          // an abbreviation that the text of the table uses
     region  ::= `interval.region` symbol `[` expr `,` expr `)` (`fuse` `[` pair (`,` pair)* `]`)? `{` span* `}`
     pair    ::= `(` integer `,` integer `)`
     span    ::= `interval.span` `[` expr `,` expr `)` (`when` expr)? (`residual` expr `because` string)?
@@ -13,6 +14,10 @@ holds too, and a table with a residual is *unbounded*. After `--merge-slots` the
 `slots` is the largest number of spans, and `fuse` names the pairs of slots that nothing proves disjoint: taken in
 order, each pair (a, b) that overlaps at a row becomes b, and a is empty there. `from` names the clauses of the spec
 that a span came from, as `region.clause`.
+
+A region holds the indices from its lower end on that are below its upper end. In a table of one sequence the ends are
+numbers of the sequence; in a table of a packed spec they may depend on the index itself, since an index belongs to one
+of many sequences, and each has its own.
 """
 
 from __future__ import annotations
@@ -48,11 +53,21 @@ from cmir.dialects.expr import (
     le,
     parse_expr,
     show,
+    substitute,
     var,
     walk,
 )
 from cmir.dialects.expr import lt as less
-from cmir.dialects.maskspec import SpecOp, check_expr, parse_body, parse_range, print_body, print_range
+from cmir.dialects.maskspec import (
+    SpecOp,
+    check_expr,
+    check_where,
+    parse_body,
+    parse_range,
+    parse_where,
+    print_body,
+    print_range,
+)
 
 AXES = ("rows", "cols")
 
@@ -122,11 +137,11 @@ class SpanOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        print_range(printer, self.lo, self.hi)
+        print_range(printer, _short(self, self.lo), _short(self, self.hi))
         if self.when is not None:
-            printer.print_string(f" when {show(self.when.data)}")
+            printer.print_string(f" when {show(_short(self, self.when).data)}")
         if self.residual is not None and self.reason is not None:
-            printer.print_string(f" residual {show(self.residual.data)} because ")
+            printer.print_string(f" residual {show(_short(self, self.residual).data)} because ")
             printer.print_string_literal(self.reason.data)
         printer.print_string(" from ")
         printer.print_list(self.origin, lambda o: printer.print_string_literal(o.data))
@@ -195,7 +210,7 @@ class RegionOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name.data)
         printer.print_string(" ")
-        print_range(printer, self.lo, self.hi)
+        print_range(printer, _short(self, self.lo), _short(self, self.hi))
         if self.fuse is not None:
             printer.print_string(f" fuse [{', '.join(str(p) for p in self.fused)}]")
         printer.print_string(" ")
@@ -204,10 +219,17 @@ class RegionOp(IRDLOperation):
     def verify_(self) -> None:
         if stray := next((op for op in self.body.block.ops if not isinstance(op, SpanOp)), None):
             raise VerifyException(f"a region holds spans only, found '{stray.name}'")
-        spec = spec_of_table(table_of(self))
+        table = table_of(self)
+        spec = spec_of_table(table)
         if spec is not None:
+            other = "j" if table.axis.data == "rows" else "i"
             for attr in (self.lo, self.hi):
-                check_expr(spec, attr.data, index=False)
+                if spec.is_packed and other in free_names(attr.data):
+                    raise VerifyException(
+                        f"a region of a {table.axis.data} table holds indices '{table.fixed}': its ends do not depend "
+                        f"on '{other}'"
+                    )
+                check_expr(spec, attr.data, index=spec.is_packed)
         for a, b in self.fused:
             if not 0 <= a < b < len(self.spans):
                 raise VerifyException(
@@ -231,10 +253,20 @@ class TableOp(IRDLOperation):
     spec = prop_def(SymbolNameConstraint())
     axis = prop_def(StringAttr)
     slots = opt_prop_def(IntAttr)
+    short = opt_prop_def(StringAttr)  # the text, and nothing but the text, says `short` where `long` is meant
+    long = opt_prop_def(ExprAttr)
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), SymbolTable(), IsolatedFromAbove(), NoTerminator())
 
-    def __init__(self, name: str, spec: str, axis: str, regions: Region | Sequence[RegionOp], slots: int | None = None):
+    def __init__(
+        self,
+        name: str,
+        spec: str,
+        axis: str,
+        regions: Region | Sequence[RegionOp],
+        slots: int | None = None,
+        where: tuple[str, Expr] | None = None,
+    ):
         properties: dict[str, Attribute | None] = {
             "sym_name": StringAttr(name),
             "spec": StringAttr(spec),
@@ -242,9 +274,15 @@ class TableOp(IRDLOperation):
         }
         if slots is not None:
             properties["slots"] = IntAttr(slots)
+        if where is not None:
+            properties |= {"short": StringAttr(where[0]), "long": ExprAttr(where[1])}
         super().__init__(
             properties=properties, regions=[regions if isinstance(regions, Region) else Region(Block(regions))]
         )
+
+    @property
+    def where(self) -> tuple[str, Expr] | None:
+        return None if self.short is None or self.long is None else (self.short.data, self.long.data)
 
     @property
     def regions_of_table(self) -> tuple[RegionOp, ...]:
@@ -278,7 +316,14 @@ class TableOp(IRDLOperation):
         parser.parse_keyword("axis")
         axis = parser.parse_keyword_in(AXES, " in interval.table")
         slots = parser.parse_integer() if parser.parse_optional_keyword("slots") else None
-        return cls(name, spec, axis, parse_body(parser), slots)
+        where = parse_where(parser)
+        table = cls(name, spec, axis, parse_body(parser), slots, where)
+        if where is not None:
+            for op in table.walk():
+                for key, attr in op.properties.items():
+                    if isinstance(attr, ExprAttr) and op is not table:
+                        op.properties[key] = ExprAttr(substitute(attr.data, {var(where[0]): where[1]}))
+        return table
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -288,6 +333,8 @@ class TableOp(IRDLOperation):
         printer.print_string(f" axis {self.axis.data}")
         if self.slots is not None:
             printer.print_string(f" slots {self.slots.data}")
+        if (where := self.where) is not None:
+            printer.print_string(f" where {where[0]} = {show(where[1])}")
         printer.print_string(" ")
         print_body(printer, self.body)
 
@@ -299,8 +346,11 @@ class TableOp(IRDLOperation):
         most = max((len(r.spans) for r in self.regions_of_table), default=0)
         if self.slots is not None and self.slots.data != most:
             raise VerifyException(f"slots is the largest number of spans of a region: {most}, not {self.slots.data}")
-        if self.parent_op() is not None and spec_of_table(self) is None:
+        spec = spec_of_table(self)
+        if self.parent_op() is not None and spec is None:
             raise VerifyException(f"no maskspec.spec @{self.spec.data} stands beside this table")
+        if spec is not None:
+            check_where(spec, self.where)
 
 
 def closure_of_fuse(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -312,6 +362,15 @@ def closure_of_fuse(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     for a in range(max((b for _, b in out), default=0)):
         out |= set(combinations(sorted(c for x, c in out if x == a), 2))
     return out
+
+
+def _short(op: Operation, attr: ExprAttr) -> ExprAttr:
+    """An expression as the text of a table says it: with its abbreviation."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, TableOp):
+        parent = parent.parent_op()
+    where = None if parent is None else parent.where
+    return attr if where is None else ExprAttr(substitute(attr.data, {where[1]: var(where[0])}))
 
 
 def table_of(op: Operation) -> TableOp:

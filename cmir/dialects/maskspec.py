@@ -1,10 +1,10 @@
 """`maskspec`: what a mask *is*. A spec declares metadata, states facts about it, and gives each Region of rows a rule.
 
-    spec     ::= `maskspec.spec` symbol `(` (param (`,` param)*)? `)` `{` item* `}`
+    spec     ::= `maskspec.spec` symbol `packed`? `(` (param (`,` param)*)? `)` `{` item* `}`
     param    ::= `%`name `:` `index`                                   // a scalar: one integer per sequence
                | `%`name `:` `index` `=` integer                       // a static: known at compile time
                | `%`name `:` `!maskspec.table<` (`row` | `col` | `free`) (`x` integer)? `>`   // an entry per row, ..
-    item     ::= `maskspec.assume` (`for` name `in` `[` expr `,` expr `)` `:`)? expr
+    item     ::= `maskspec.assume` (`for` name `in` `[` expr `,` expr `)` `:`)? expr where? (`as` string)?
                | `maskspec.nondecreasing` name (`over` `[` expr `,` expr `)`)?
                | `maskspec.constants` symbol `[` integer (`,` integer)* `]`
                | `maskspec.constants` symbol `for` name `in` `[` expr `,` expr `)` `:` expr
@@ -16,6 +16,7 @@
     region   ::= `maskspec.region` symbol rows `(%i, %j)` `{` SSA: arith and the ops below, then `maskspec.visible` `}`
                | `maskspec.region` symbol rows `{` (`maskspec.clause` expr)* `}`   // normal form, after --dnf-normalize
     rows     ::= `rows` `[` expr `,` expr `)`                          // the row guard
+    where    ::= `where` name `=` expr                                 // what the name stands for, before the `where`
     in rules ::= `maskspec.rows` | `maskspec.cols`                     // the lengths
                | `maskspec.lookup` (`%`table | symbol) `[` `%`index (`,` `%`number)? `]`
                | `maskspec.mod` `%`a `,` `%`b                          // remainder of arith.floordivsi
@@ -28,6 +29,10 @@ four: `sel[i, t]` is number `t` of the list at row `i`, and a slot list is the r
 (column). Row `i` sees column `j` iff the rule of the Region that holds `i` says so; rows in no Region see nothing.
 Regions are disjoint (checked by `--check-regions`). In normal form a rule is the disjunction of its clauses, a clause
 the conjunction of its literals.
+
+A `packed` spec is what `--pack` leaves: metadata and facts of many sequences in one row of tokens. It has no Regions;
+its rule is in its interval tables. Its expressions may use `first` and the lengths of free tables (`start_length`), and
+`as` gives the words in which a message quotes a fact.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Literal
 
@@ -47,6 +52,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     SymbolNameConstraint,
+    UnitAttr,
     i1,
 )
 from xdsl.ir import (
@@ -91,6 +97,8 @@ from cmir.dialects.expr import (
     free_names,
     parse_expr,
     show,
+    substitute,
+    var,
     walk,
 )
 
@@ -195,16 +203,36 @@ def parse_value(parser: Parser) -> SSAValue:
         return parser.parse_operand()  # pyright: ignore[reportDeprecated]
 
 
+def parse_where(parser: AttrParser) -> tuple[str, Expr] | None:
+    """`where s = first s in [0, n) : i < ends[s]`: the name that text uses in place of an expression."""
+    if parser.parse_optional_keyword("where") is None:
+        return None
+    name = parser.parse_identifier(context_msg=" after 'where'")
+    parser.parse_punctuation("=")
+    return name, parse_expr(parser, "int")
+
+
+def check_where(spec: SpecOp, where: tuple[str, Expr] | None) -> None:
+    """The name of an abbreviation means nothing else, and what it stands for can be said."""
+    if where is not None:
+        _check_binding(where[0], {p.name: p for p in spec.parameters})
+        check_expr(spec, where[1])
+
+
 def check_names(op: Operation, e: Expr, *bound: str, index: bool = True) -> None:
-    """`check_expr` against the spec that an op stands in; `first` is not for specs."""
-    if any(term.op == "first" for term in walk(e)):
+    """`check_expr` against the spec that an op stands in; `first` is not for specs, but for packed ones."""
+    spec = spec_of(op)
+    if not spec.is_packed and any(term.op == "first" for term in walk(e)):
         raise VerifyException("'first' is what the compiler makes of a monotone table; a spec cannot say it")
-    check_expr(spec_of(op), e, *bound, index=index)
+    check_expr(spec, e, *bound, index=index)
 
 
 def check_expr(spec: SpecOp, e: Expr, *bound: str, index: bool = True) -> None:
     """Every name in `e` is declared (or bound), is used as what it is, and tables are indexed along their own axis."""
     known = {p.name: p for p in spec.parameters} | {t: Parameter(t, "free") for t in spec.constant_tables()}
+    if spec.is_packed:  # a table per row is read where its sequence stands, in the tables of columns too
+        known |= {p.name: replace(p, kind="free") for p in spec.parameters if p.is_table}
+        known |= {n: Parameter(n, "scalar") for p in spec.parameters if p.kind == "free" for n in [length_name(p.name)]}
     _check_term(e, known, frozenset(bound), {"i", "j"} if index else set[str]())
 
 
@@ -298,6 +326,11 @@ def spec_of(op: Operation) -> SpecOp:
     return parent
 
 
+def length_name(table: str) -> str:
+    """The name by which expressions read the length of a free table."""
+    return f"{table}_length"
+
+
 # Facts.
 
 
@@ -310,13 +343,30 @@ class AssumeOp(IRDLOperation):
     bound = opt_prop_def(StringAttr)
     lo = opt_prop_def(ExprAttr)
     hi = opt_prop_def(ExprAttr)
+    short = opt_prop_def(StringAttr)  # the text, and nothing but the text, says `short` where `long` is meant
+    long = opt_prop_def(ExprAttr)
+    text = opt_prop_def(StringAttr)
     traits = lazy_traits_def(lambda: (HasParent(SpecOp),))
 
-    def __init__(self, condition: Expr, over: tuple[str, Expr, Expr] | None = None):
+    def __init__(
+        self,
+        condition: Expr,
+        over: tuple[str, Expr, Expr] | None = None,
+        where: tuple[str, Expr] | None = None,
+        text: str = "",
+    ):
         properties: dict[str, Attribute | None] = {"condition": ExprAttr(condition)}
         if over is not None:
             properties |= {"bound": StringAttr(over[0]), "lo": ExprAttr(over[1]), "hi": ExprAttr(over[2])}
+        if where is not None:
+            properties |= {"short": StringAttr(where[0]), "long": ExprAttr(where[1])}
+        if text:
+            properties["text"] = StringAttr(text)
         super().__init__(properties=properties)
+
+    @property
+    def where(self) -> tuple[str, Expr] | None:
+        return None if self.short is None or self.long is None else (self.short.data, self.long.data)
 
     @property
     def over(self) -> tuple[str, Expr, Expr] | None:
@@ -338,7 +388,11 @@ class AssumeOp(IRDLOperation):
             lo, hi = parse_range(parser)
             parser.parse_punctuation(":")
             over = (name, lo.data, hi.data)
-        return cls(parse_expr(parser, "bool"), over)
+        condition = parse_expr(parser, "bool")
+        if (where := parse_where(parser)) is not None:
+            condition = substitute(condition, {var(where[0]): where[1]})
+        text = parser.parse_str_literal() if parser.parse_optional_keyword("as") else ""
+        return cls(condition, over, where, text)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -346,9 +400,17 @@ class AssumeOp(IRDLOperation):
             printer.print_string(f"for {self.bound.data} in ")
             print_range(printer, self.lo, self.hi)
             printer.print_string(" : ")
-        printer.print_string(show(self.condition.data))
+        where = self.where
+        short = {} if where is None else {where[1]: var(where[0])}
+        printer.print_string(show(substitute(self.condition.data, short)))
+        if where is not None:
+            printer.print_string(f" where {where[0]} = {show(where[1])}")
+        if self.text is not None:
+            printer.print_string(" as ")
+            printer.print_string_literal(self.text.data)
 
     def verify_(self) -> None:
+        check_where(spec_of(self), self.where)
         names = free_names(self.condition.data)
         if self.bound is None and {"i", "j"} <= names:
             raise VerifyException("a fact ranges over rows (i) or columns (j), not both")
@@ -365,7 +427,7 @@ class AssumeOp(IRDLOperation):
         """A fact with an index of its own is about the entries of free tables, which is where it is checked."""
         kinds = {p.name: p.kind for p in spec_of(self).parameters}
         _check_binding(bound, {p.name: p for p in spec_of(self).parameters})
-        if bound in ("i", "j"):
+        if bound in ("i", "j") or spec_of(self).is_packed:
             return
         read = {t.name for t in walk(self.condition.data) if t.op == "lookup" and bound in free_names(t.args[0])}
         if wrong := next((name for name in sorted(read) if kinds.get(name) in ("row", "col")), None):
@@ -941,10 +1003,11 @@ class SpecOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     names = prop_def(ArrayAttr[StringAttr])
     statics = prop_def(ArrayAttr)  # an IntegerAttr for each static parameter, a unit string otherwise
+    packed = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), SymbolTable(), IsolatedFromAbove(), NoTerminator())
 
-    def __init__(self, name: str, parameters: Sequence[Parameter], body: Region):
+    def __init__(self, name: str, parameters: Sequence[Parameter], body: Region, packed: bool = False):
         """`body` has one block argument per parameter: `index` for scalars and statics, a table type for tables."""
         super().__init__(
             properties={
@@ -953,6 +1016,7 @@ class SpecOp(IRDLOperation):
                 "statics": ArrayAttr(
                     [StringAttr("") if p.value is None else IntegerAttr(p.value, INDEX) for p in parameters]
                 ),
+                "packed": UnitAttr() if packed else None,
             },
             regions=[body],
         )
@@ -972,6 +1036,10 @@ class SpecOp(IRDLOperation):
         return tuple(out)
 
     @property
+    def is_packed(self) -> bool:
+        return self.packed is not None
+
+    @property
     def regions_of_rows(self) -> tuple[RegionOp, ...]:
         return tuple(op for op in self.body.block.ops if isinstance(op, RegionOp))
 
@@ -989,6 +1057,7 @@ class SpecOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> SpecOp:
         name = parser.parse_symbol_name().data
+        packed = parser.parse_optional_keyword("packed") is not None
         parameters: list[Parameter] = []
 
         def parameter() -> Parser.Argument:
@@ -999,11 +1068,13 @@ class SpecOp(IRDLOperation):
             return arg
 
         args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parameter)
-        return cls(name, parameters, parse_body(parser, args))
+        return cls(name, parameters, parse_body(parser, args), packed)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name.data)
+        if self.is_packed:
+            printer.print_string(" packed ")
         with printer.in_parens():
             for n, (static, arg) in enumerate(zip(self.statics, self.body.block.args, strict=True)):
                 printer.print_string(", " if n else "")
@@ -1034,7 +1105,7 @@ class SpecOp(IRDLOperation):
             if isinstance(arg.type, TableType) and isinstance(static, IntegerAttr):
                 raise VerifyException(f"table '{name}' cannot be static; use maskspec.constants")
         # A nondecreasing fact about a whole free table reads its length by this name.
-        lengths = [f"{p.name}_length" for p in self.parameters if p.kind == "free"]
+        lengths = [length_name(p.name) for p in self.parameters if p.kind == "free"]
         taken = [*names, *lengths, *self.constant_tables()]
         if twice := next((n for n in taken if taken.count(n) > 1), None):
             if twice in lengths:
@@ -1043,6 +1114,8 @@ class SpecOp(IRDLOperation):
         items = (AssumeOp, NondecreasingOp, ConstantsOp, LayoutOp, RegionOp)
         if stray := next((op for op in self.body.block.ops if not isinstance(op, items)), None):
             raise VerifyException(f"a spec holds facts, constants, layouts and Regions; found '{stray.name}'")
+        if self.is_packed and self.regions_of_rows:
+            raise VerifyException("a packed spec has no Regions: its rule is in its interval tables")
 
 
 MaskSpec = Dialect(

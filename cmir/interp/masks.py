@@ -1,19 +1,21 @@
 """Every stage is executable: the dense mask that a spec or a table means, the intervals that a table says, in NumPy.
 
 `env` gives `rows`, `cols` and every scalar as an integer and every table as a `TableValue`. A pass is right when these
-agree before and after it.
+agree before and after it. A packed spec has no rule of its own, only tables: its mask is that of every sequence, in its
+place (`packed_mask`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cmir.analysis.layouts import orders_of
 from cmir.analysis.rules import constant_tables
 from cmir.dialects.expr import Expr, or_
+from cmir.dialects.interval import RegionOp as TableRegionOp
 from cmir.dialects.interval import TableOp
-from cmir.dialects.maskspec import SpecOp
+from cmir.dialects.maskspec import SpecOp, length_name
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.rule import run_rule
@@ -27,7 +29,14 @@ def grid(env: Mapping[str, Value]) -> dict[str, Value]:
     import numpy as np
 
     rows, cols = int(env["rows"]), int(env["cols"])
+    env = with_lengths(env)
     return {**env, "i": np.arange(rows, dtype=np.int64)[:, None], "j": np.arange(cols, dtype=np.int64)[None, :]}
+
+
+def with_lengths(env: Mapping[str, Value]) -> dict[str, Value]:
+    """`env` with the length of every table by the name that expressions read it by."""
+    lengths = {length_name(name): len(value.values) for name, value in env.items() if isinstance(value, TableValue)}
+    return {**lengths, **env}
 
 
 def _fill(shape: tuple[int, int], value: Value) -> np.ndarray:
@@ -91,14 +100,21 @@ def table_mask(table: TableOp, env: Mapping[str, Value]) -> np.ndarray:
     # The fixed index runs down the view, the moving one across it.
     points[fixed], points[moving] = points[fixed].reshape(-1, 1), points[moving].reshape(1, -1)
     for region in table.regions_of_table:
-        lo, hi = (int(evaluate(e.data, points, domain)) for e in (region.lo, region.hi))
-        lo, hi = max(lo, 0), min(hi, view.shape[0])
-        if lo >= hi:
-            continue
-        here = {**points, fixed: points[fixed][lo:hi]}
+        held = _held(region, points, fixed)
+        here = {**points, fixed: points[fixed][held]}
         for span in region.spans:
-            view[lo:hi] |= _fill((hi - lo, view.shape[1]), evaluate(span.contains(table.moving), here, domain))
+            shape = len(held), view.shape[1]
+            view[held] |= _fill(shape, evaluate(span.contains(table.moving), here, domain))
     return mask
+
+
+def _held(region: TableRegionOp, env: Mapping[str, Value], fixed: str) -> np.ndarray:
+    """Which of the indices in `env[fixed]` (from 0 on) a region holds, ascending."""
+    import numpy as np
+
+    index, domain = env[fixed], NumpyDomain()
+    lo, hi = (evaluate(e.data, env, domain) for e in (region.lo, region.hi))
+    return np.flatnonzero(np.broadcast_to((lo <= index) & (index < hi), index.shape))
 
 
 def table_intervals(table: TableOp, env: Mapping[str, Value]) -> np.ndarray:
@@ -112,20 +128,35 @@ def table_intervals(table: TableOp, env: Mapping[str, Value]) -> np.ndarray:
     assert table.slots is not None, "numbered by --merge-slots"
     domain = NumpyDomain()
     n = int(env["rows"] if table.axis.data == "rows" else env["cols"])
-    index = np.arange(n, dtype=np.int64)
+    index, env = np.arange(n, dtype=np.int64), with_lengths(env)
     out = np.zeros((table.slots.data, 2, n), dtype=np.int64)
     for region in table.regions_of_table:
-        lo, hi = (int(evaluate(e.data, env, domain)) for e in (region.lo, region.hi))
-        lo, hi = max(lo, 0), min(hi, n)
-        if lo >= hi:
-            continue
-        here, memo = {**env, table.fixed: index[lo:hi]}, dict[Expr, Value]()
+        held = _held(region, {**env, table.fixed: index}, table.fixed)
+        here, memo = {**env, table.fixed: held}, dict[Expr, Value]()
+        slots = np.zeros((table.slots.data, 2, len(held)), dtype=np.int64)
         for k, span in enumerate(region.spans):
             a, b, c = (evaluate(e, here, domain, memo) for e in (span.lo.data, span.hi.data, span.nonempty))
-            out[k, :, lo:hi] = np.where(c, np.stack(np.broadcast_arrays(a + 0 * index[lo:hi], b)), 0)
+            slots[k] = np.where(c, np.stack(np.broadcast_arrays(a + 0 * held, b)), 0)
         for a, b in region.fused:
-            fuse(out[a, :, lo:hi], out[b, :, lo:hi])
+            fuse(slots[a], slots[b])
+        out[:, :, held] = slots
     return out.astype(np.int32)
+
+
+def packed_mask(
+    spec: SpecOp, sequences: Sequence[tuple[int, int, Mapping[str, Value]]], rows: int, cols: int
+) -> np.ndarray:
+    """bool [rows, cols]: the mask of `spec` for each of many sequences, given by its first row and column and its env.
+
+    The oracle of `--pack`: every block is the rule of one sequence, run alone; outside the blocks nothing is visible.
+    """
+    import numpy as np
+
+    mask = np.zeros((rows, cols), dtype=bool)
+    for row, col, env in sequences:
+        block = spec_mask(spec, env)
+        mask[row : row + block.shape[0], col : col + block.shape[1]] = block
+    return mask
 
 
 def fuse(a: np.ndarray, b: np.ndarray) -> None:

@@ -38,8 +38,10 @@ class PreprocessFunctions(RuleFunctions):
         import numpy as np
 
         lo, hi = args
+        one_range = np.ndim(lo) == np.ndim(hi) == 0
+        longest = max(int(hi - lo), 0) if one_range else max(int(self.env["rows"]), int(self.env["cols"]))
         low, high = np.broadcast_arrays(lo, np.maximum(lo, hi), self.env["here"])[:2]
-        for _ in range(max(int(self.env["rows"]), int(self.env["cols"])).bit_length()):
+        for _ in range(longest.bit_length()):
             middle = (low + high) // 2
             (holds,) = interpreter.run_ssacfg_region(op.body, (middle,), "first")
             searching, found = low < high, (low < high) & holds

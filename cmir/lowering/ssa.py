@@ -129,7 +129,9 @@ class Statements:
         lo, hi = self.name(op.lo), self.name(op.hi)
         self._line(f"{low} = tl.zeros_like({self.vector}) + {lo}", depth, op)
         self._line(f"{high} = tl.zeros_like({self.vector}) + tl.maximum({lo}, {hi})", depth)
-        self._line(f"{steps} = tl.maximum(rows, cols)", depth)
+        # One range for all is as long as it is; ranges of their own are of rows or of columns.
+        longest = f"{hi} - {lo}" if _uniform(op.lo) and _uniform(op.hi) else "tl.maximum(rows, cols)"
+        self._line(f"{steps} = {longest}", depth)
         self._line(f"while {steps} > 0:", depth)
         self._line(f"{middle} = ({low} + {high}) // 2", depth + 1)
         self.names[op.body.block.args[0]] = middle
@@ -161,6 +163,15 @@ class Statements:
         elif note:
             line += f"  # {note}"
         self.lines.append(line)
+
+
+def _uniform(value: SSAValue) -> bool:
+    """Whether a value is one number, whatever the index that the code runs at: it reads scalars and lengths alone."""
+    if isinstance(value, BlockArgument):
+        parent = value.owner.parent_op()
+        return isinstance(parent, PreprocessOp)
+    owner = value.owner
+    return isinstance(owner, Operation) and not isinstance(owner, FirstOp) and all(map(_uniform, owner.operands))
 
 
 def _argument(value: SSAValue) -> BlockArgument:

@@ -53,7 +53,7 @@ class DnfNormalize(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.max_clauses < 1:
             raise SpecError(f"max-clauses is at least 1, got {self.max_clauses}", op)
-        for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
+        for spec in [o for o in op.walk() if isinstance(o, SpecOp) and not o.is_packed]:
             Rewriter.replace_op(spec, self.normalize(spec), [])
 
     def normalize(self, spec: SpecOp) -> SpecOp:

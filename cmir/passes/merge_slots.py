@@ -63,7 +63,8 @@ class MergeSlots(ModulePass):
         for table in [o for o in op.walk() if isinstance(o, TableOp)]:
             spec = spec_of_table(table)
             assert spec is not None, "verified"
-            Rewriter.replace_op(table, merge(table, facts_of(spec), self.proofs), [])
+            if not spec.is_packed:  # proofs are made in the coordinates of one sequence
+                Rewriter.replace_op(table, merge(table, facts_of(spec), self.proofs), [])
 
 
 def merge(table: TableOp, facts: Facts, proofs: int = PROOFS) -> TableOp:

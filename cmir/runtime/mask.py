@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from cmir.runtime.descriptor import Descriptor, Plan
     from cmir.runtime.metadata import PackedMetadata
 
-ARGUMENTS = ("rows", "cols", "device", "tile", "axis")
+ARGUMENTS = ("rows", "cols", "device", "tile", "axis", "cu_seqlens", "cu_seqlens_k", "max_seqlen")
 """Names that `describe`, `dense` and `intervals` use themselves."""
 
 MAX_PLANS = 256
@@ -130,6 +130,23 @@ def _compiled(text: str, module: ModuleOp) -> CompiledMask:
         cache.write(key, {"ir": _text(result), "triton": triton})
     _masks[text] = CompiledMask(module, result, triton)
     return _masks[text]
+
+
+def _packed(mask: CompiledMask) -> CompiledMask:
+    """The packed form of a mask, from its tables: the proofs have been made."""
+    from cmir.passes.pack import Pack
+
+    key = cache.key_of(f"packed\0{mask.ir}")
+    result, triton = _cached(key) or (None, "")
+    if result is None:
+        context = Registry.installed().context()
+        tables = [op.clone() for op in mask.module.ops if isinstance(op, SpecOp | TableOp)]
+        packed = ModuleOp(tables)
+        Pack().apply(context, packed)
+        result = lowered(context, packed)
+        triton = print_module(result, next(op for op in result.walk() if isinstance(op, PreprocessOp)))
+        cache.write(key, {"ir": _text(result), "triton": triton})
+    return CompiledMask(ModuleOp([mask.surface.clone()]), result, triton)
 
 
 def _cached(key: str) -> tuple[ModuleOp, str] | None:
@@ -218,6 +235,26 @@ class CompiledMask:
         return f"CompiledMask({self.name!r}, slots={self.slots})"
 
     @property
+    def surface(self) -> SpecOp:
+        """The spec as it was written. Not to be changed."""
+        return self._surface
+
+    @property
+    def module(self) -> ModuleOp:
+        """The module after all passes. Not to be changed."""
+        return self._module
+
+    @functools.cached_property
+    def packed(self) -> CompiledMask:
+        """The mask of many sequences in one row of tokens, as `--pack` derives it; compiled when it is first used.
+
+        `describe(cu_seqlens=...)` describes it. Its own metadata are those of the packed form: `cu_rows`, `cu_cols` and
+        `longest` beside the mask's own, whose scalars are tables with one entry per sequence.
+        """
+        self._require_one_sequence()
+        return _packed(self)
+
+    @property
     def slots(self) -> dict[str, int | None]:
         """How many intervals a row (column) needs; None where no finite number says it."""
         return {
@@ -235,25 +272,52 @@ class CompiledMask:
             raise CmirError(f"unknown target {target!r}; the targets are: triton")
         return self._triton
 
-    def dense(self, /, *, rows: int, cols: int | None = None, **metadata: Any) -> np.ndarray:
+    def dense(
+        self,
+        /,
+        *,
+        rows: int,
+        cols: int | None = None,
+        cu_seqlens: Any = None,
+        cu_seqlens_k: Any = None,
+        **metadata: Any,
+    ) -> np.ndarray:
         """The rule itself, run on every pair: NumPy bool [rows, cols]. The oracle; for small lengths.
 
         Of a mask with a layout, rows and columns are in its order; metadata are in the order of the tokens.
 
         Args:
             rows, cols: the lengths; `cols` is `rows` where it is left out.
+            cu_seqlens, cu_seqlens_k: many sequences in one row of tokens, as for `describe`, as 1-D sequences of ints.
+                The rule is run for each of them alone.
             metadata: every scalar as an int, every table as a sequence of ints (NumPy, list, torch):
-                [length], or [length, K] where an entry holds K of them.
+                [length], or [length, K] where an entry holds K of them. With `cu_seqlens` a scalar may be a 1-D
+                sequence too, of one int per sequence.
 
         Raises:
             MetadataError: an argument is missing, unknown or of the wrong length, or the metadata break a fact.
         """
         from cmir.interp.masks import spec_mask
 
+        if cu_seqlens is not None or cu_seqlens_k is not None:
+            from cmir.runtime import packed
+
+            length = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
+            return packed.dense(self, *length, cu_seqlens, cu_seqlens_k, metadata)
+        if self._spec.is_packed:
+            raise CmirError(f"mask {self.name!r} is packed: give cu_seqlens to the dense of the mask it was made from")
         return spec_mask(self._surface, self._environment(rows, cols, metadata)).copy()
 
     def intervals(
-        self, /, axis: Literal["rows", "cols"] = "rows", *, rows: int, cols: int | None = None, **metadata: Any
+        self,
+        /,
+        axis: Literal["rows", "cols"] = "rows",
+        *,
+        rows: int,
+        cols: int | None = None,
+        cu_seqlens: Any = None,
+        cu_seqlens_k: Any = None,
+        **metadata: Any,
     ) -> np.ndarray:
         """What the compiled form says: lo and hi of every slot, NumPy int32 [slots, 2, rows] or [slots, 2, cols].
 
@@ -270,6 +334,12 @@ class CompiledMask:
                 f"mask {self.name!r} is unbounded by {axis}: '{span.residual.data}' bounds no interval, "
                 f"since {span.reason.data}"
             )
+        if cu_seqlens is not None or cu_seqlens_k is not None:
+            from cmir.runtime import packed
+
+            length = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
+            env = packed.environment(self, *length, cu_seqlens, cu_seqlens_k, metadata)
+            return table_intervals(self.packed._tables[axis], env)
         return table_intervals(self._tables[axis], self._environment(rows, cols, metadata))
 
     def describe(
@@ -278,6 +348,9 @@ class CompiledMask:
         *,
         rows: int,
         cols: int | None = None,
+        cu_seqlens: torch.Tensor | None = None,
+        cu_seqlens_k: torch.Tensor | None = None,
+        max_seqlen: int | None = None,
         device: torch.device | str | None = None,
         tile: Sequence[int] | None = None,
         **metadata: Any,
@@ -285,14 +358,22 @@ class CompiledMask:
         """Build the Execution Descriptor of a batch: one kernel launch, no host synchronisation.
 
         Args:
-            rows, cols: the lengths of q and k; `cols` is `rows` where it is left out.
+            rows, cols: the lengths of q and k; `cols` is `rows` where it is left out. With `cu_seqlens` they are all
+                tokens of the pack, padding included, which only the host knows without waiting for the device.
+            cu_seqlens: the pack's sequences, as FlashAttention takes them: int32 or int64 [S + 1], from 0, never
+                falling; sequence s has the rows from cu_seqlens[s] to cu_seqlens[s + 1]. Some may be empty; tokens past
+                the last see nothing. The rule, its lengths, rows, columns and facts are those of each sequence.
+            cu_seqlens_k: the same for columns, which are cut as the rows are where it is left out; needs `cols`.
+            max_seqlen: a promise that no sequence has more rows or columns, checked like a fact.
             device: where to build it if all metadata are ints (default: CUDA if there is one).
             tile: rows and columns of a tile, each of 16, 32, 64, 128; by default 128 x 128 on a GPU, 32 x 32 in the
                 interpreter.
             metadata: scalars as ints or int32/int64 tensors [], [B] or [B, H] (a mask per sequence, or per sequence and
                 head); tables as int32/int64 tensors [length], [B, length] or [B, H, length], with one more dimension at
                 the end where an entry holds several integers. Without batch dimensions a metadatum is shared; a mask
-                whose metadata are all shared is stored once.
+                whose metadata are all shared is stored once. With `cu_seqlens` a scalar is an int for all sequences or
+                a tensor [S] of one for each, a table per row (column) has the entries of the sequences one after
+                another, [rows] ([cols]), and all sequences share a free table.
 
         Raises:
             MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints
@@ -300,21 +381,29 @@ class CompiledMask:
         """
         from cmir.runtime import descriptor
 
+        if cu_seqlens is not None or cu_seqlens_k is not None or max_seqlen is not None:
+            from cmir.runtime import packed
+
+            lengths = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
+            metadata = {name: _whole(value) for name, value in metadata.items()}
+            self._check_host_facts(metadata)
+            values = packed.metadata(self, cu_seqlens, cu_seqlens_k, _whole(max_seqlen), metadata)
+            return self.packed.describe(rows=lengths[0], cols=lengths[1], device=device, tile=tile, **values)
         # The form of the arguments decides all checks but those of values: they are made once for each form.
         form = descriptor.form_of_call(rows, cols, device, tile, metadata)
         plan = None if form is None else self._plans.get(form)
         if plan is None:
-            plan, packed = self._plan(rows, cols, device, tile, metadata)
+            plan, taken = self._plan(rows, cols, device, tile, metadata)
             as_given = all(
-                packed.arguments[place] is metadata[parameter.name]
-                for parameter, place in zip(self.signature.parameters, packed.places, strict=True)
+                taken.arguments[place] is metadata[parameter.name]
+                for parameter, place in zip(self.signature.parameters, taken.places, strict=True)
             )
             if form is not None and as_given:  # nothing had to be copied
                 if len(self._plans) >= MAX_PLANS:
                     self._plans.pop(next(iter(self._plans)))
                 self._plans[form] = plan
-            return self._with_tokens(plan.build(packed.arguments), metadata)
-        self._check_host_facts(plan.rows, plan.cols, metadata)
+            return self._with_tokens(plan.build(taken.arguments), metadata)
+        self._check_host_facts({"rows": plan.rows, "cols": plan.cols, **metadata})
         return self._with_tokens(plan.build_from(metadata), metadata)
 
     def _with_tokens(self, desc: Descriptor, metadata: Mapping[str, Any]) -> Descriptor:
@@ -343,7 +432,7 @@ class CompiledMask:
         if type(rows) is int and type(length) is int and min(rows, length) >= 0:
             if self._orders:
                 self._check_layout(rows, length, metadata)
-            self._check_host_facts(rows, length, metadata)
+            self._check_host_facts({"rows": rows, "cols": length, **metadata})
         if tile is None:
             devices = [v.device for v in metadata.values() if hasattr(v, "device")]
             where = str(devices[0] if devices else device or default_device())
@@ -385,6 +474,24 @@ class CompiledMask:
                         f"layout {order.text}; got {given}"
                     )
 
+    def _require_one_sequence(self) -> None:
+        """Refuses a mask that has no packed form."""
+        if self._spec.is_packed:
+            raise CmirError(f"mask {self.name!r} is packed already")
+        if self._orders:
+            raise CmirError(
+                f"mask {self.name!r} has a layout, the order of one sequence's tokens; pack the mask without it"
+            )
+
+    def _packed_lengths(self, rows: Any, cols: Any, cu_seqlens: Any, cu_seqlens_k: Any) -> tuple[Any, Any]:
+        """Rows and columns of a pack, where `cols` must be given if they are cut differently."""
+        if cu_seqlens is None:
+            raise MetadataError(f"mask {self.name!r}: cu_seqlens_k and max_seqlen go with cu_seqlens; it was not given")
+        if cu_seqlens_k is not None and cols is None:
+            raise MetadataError(f"mask {self.name!r}: cu_seqlens_k needs cols, the length of k with its padding")
+        self._require_one_sequence()
+        return _whole(rows), _whole(rows if cols is None else cols)
+
     @functools.cached_property
     def _kernels(self) -> ModuleType:
         """The generated module, imported."""
@@ -400,21 +507,21 @@ class CompiledMask:
         row, col = (needs_live_test(counts[table_axis(k, counts["rows"], counts["cols"])] or 0) for k in kernels)
         return row, col
 
-    def _check_host_facts(self, rows: int, cols: int, metadata: Mapping[str, Any]) -> None:
+    def _check_host_facts(self, numbers: Mapping[str, Any]) -> None:
         """Scalar facts whose names are all ints are decided here, at once; the rest on the device."""
-        ints = {n: v for n, v in metadata.items() if type(v) is int}
-        broken = self._broken_scalar_fact(rows, cols, tuple(sorted(ints.items())))
+        ints = {n: v for n, v in numbers.items() if type(v) is int}
+        broken = self._broken_scalar_fact(tuple(sorted(ints.items())))
         if broken is not None:
-            words = ", ".join(f"{k}={v}" for k, v in {"rows": rows, "cols": cols, **ints}.items())
+            words = ", ".join(f"{k}={v}" for k, v in ints.items())
             raise MetadataError(f"mask {self.name!r}: the metadata break the fact '{broken}': {words}")
 
     @functools.lru_cache(maxsize=1024)  # noqa: B019  masks live as long as the process
-    def _broken_scalar_fact(self, rows: int, cols: int, ints: tuple[tuple[str, int], ...]) -> str | None:
+    def _broken_scalar_fact(self, ints: tuple[tuple[str, int], ...]) -> str | None:
         from cmir.dialects.expr import free_names
         from cmir.interp.domain import NumpyDomain
         from cmir.interp.evaluate import evaluate
 
-        env: dict[str, Value] = {"rows": rows, "cols": cols, **dict(ints)}
+        env: dict[str, Value] = dict(ints)
         domain = NumpyDomain()
         for fact in self.facts.facts:
             if (

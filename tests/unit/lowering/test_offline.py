@@ -73,10 +73,13 @@ import torch
 from cmir import zoo
 
 mask = zoo.load(sys.argv[1])
+if sys.argv[2] == "packed":
+    mask = mask.packed
 signature, i32, i64 = mask.signature, torch.int32, torch.int64
 arguments = []
 for parameter in signature.parameters:
     arguments += [i32, 1, True] if parameter.kind == "scalar" else [i64, 7]
+    arguments += [1000] if parameter.kind == "free" else []
 compiled = offline.compile_kernel(
     mask._kernels.preprocess, i32, 1000, 1000, 0, *arguments, ROW_SLOTS=signature.row_slots,
     COL_SLOTS=signature.col_slots, TILE_M=128, TILE_N=128, ROW_LIVE=signature.row_slots > 4,
@@ -86,8 +89,12 @@ print(*offline.registers_and_spills(compiled))
 """
 
 
-@pytest.mark.parametrize("name", ["hstu", "hstu_meta", "shared_prompt", "clear"])
-def test_preprocess_compiles_for_hopper(name: str) -> None:
-    script = f"import sys; sys.argv[1:] = ['{name}']\n" + PREPROCESS
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [(name, "plain") for name in ("hstu", "hstu_meta", "shared_prompt", "clear")]
+    + [(name, "packed") for name in ("causal", "hstu", "hstu_meta", "shared_prompt")],
+)
+def test_preprocess_compiles_for_hopper(name: str, form: str) -> None:
+    script = f"import sys; sys.argv[1:] = ['{name}', '{form}']\n" + PREPROCESS
     _, spills = offline.run(script, Path(__file__).parent).split()
     assert int(spills) <= 64

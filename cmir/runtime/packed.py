@@ -1,0 +1,211 @@
+"""Packed batches: a mask of one sequence over many, one after another, given by cumulative lengths (`cu_seqlens`).
+
+    desc = mask.describe(cu_seqlens=cu, rows=tokens, history=h, start=s)        # h: [S], s: [tokens]
+
+The conventions are those of FlashAttention's variable-length interface: `cu_seqlens` is [S + 1], starts at 0 and never
+falls; sequence s has the rows from cu_seqlens[s] to cu_seqlens[s + 1], and the columns that cu_seqlens_k says, or the
+same ones. Tokens past the last sequence are padding: they see nothing and nothing sees them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from cmir.dialects.maskspec import Parameter
+from cmir.errors import MetadataError
+from cmir.passes.pack import ADDED
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from cmir.analysis.facts import Facts
+    from cmir.interp.domain import Value
+    from cmir.runtime.mask import CompiledMask
+
+NO_LIMIT = 2**31 - 1
+"""What stands for no `max_seqlen`."""
+
+_FORM = "an int32 or int64 tensor [S + 1], where S is the number of sequences"
+
+
+def _names(packed: CompiledMask) -> tuple[str, str, str]:
+    """The names, in the packed form, of the cumulative lengths of rows, of columns, and of the longest sequence."""
+    rows, cols, longest = (p.name for p in packed.signature.parameters[-ADDED:])
+    return rows, cols, longest
+
+
+def metadata(
+    mask: CompiledMask,
+    cu_seqlens: Any,
+    cu_seqlens_k: Any,
+    max_seqlen: Any,
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The metadata of `mask.packed`, from those that a user gives; only shapes and types are looked at.
+
+    Raises:
+        MetadataError: an argument is missing, unknown, or of the wrong form.
+    """
+    import torch
+
+    name = mask.name
+    both = {"cu_seqlens": cu_seqlens, **({} if cu_seqlens_k is None else {"cu_seqlens_k": cu_seqlens_k})}
+    for what, value in both.items():
+        if not isinstance(value, torch.Tensor) or value.dim() != 1 or not len(value) or not _integers(value):
+            raise MetadataError(f"mask {name!r}, argument {what!r}: expected {_FORM}; got {_words(value)}")
+        if len(value) != len(cu_seqlens):
+            raise MetadataError(
+                f"mask {name!r}, argument {what!r}: expected as many entries as cu_seqlens has, {len(cu_seqlens)}; "
+                f"got {len(value)}"
+            )
+    if max_seqlen is not None and (type(max_seqlen) is not int or not 0 <= max_seqlen <= NO_LIMIT):
+        raise MetadataError(f"mask {name!r}, argument 'max_seqlen': expected an int of at least 0; got {max_seqlen!r}")
+    _check_names(mask.facts, given)
+    kinds = {p.name: p.kind for p in mask.facts.parameters}
+    sequences = len(cu_seqlens) - 1
+    out: dict[str, Any] = {}
+    for key, value in given.items():
+        out[key] = _per_sequence(name, key, value, sequences, cu_seqlens.device) if kinds[key] == "scalar" else value
+    rows, cols, longest = _names(mask.packed)
+    out[rows] = cu_seqlens
+    out[cols] = cu_seqlens if cu_seqlens_k is None else cu_seqlens_k
+    out[longest] = NO_LIMIT if max_seqlen is None else max_seqlen
+    return out
+
+
+def _integers(value: torch.Tensor) -> bool:
+    return str(value.dtype) in ("torch.int32", "torch.int64")
+
+
+def _per_sequence(mask: str, name: str, value: Any, sequences: int, device: torch.device) -> torch.Tensor:
+    """A scalar of every sequence: an int is that of all."""
+    import torch
+
+    if type(value) is int and -(2**31) <= value < 2**31:
+        return torch.full((1,), value, dtype=torch.int32, device=device)
+    right = isinstance(value, torch.Tensor) and 1 <= value.dim() <= 3 and _integers(value)
+    if not right or cast("torch.Tensor", value).shape[-1] != sequences:
+        raise MetadataError(
+            f"mask {mask!r}, argument {name!r}: expected an int, or an int32 or int64 tensor [S] (or [B, S] or "
+            f"[B, H, S]), one entry for each of the {sequences} sequences; got {_words(value)}"
+        )
+    tensor = cast("torch.Tensor", value)
+    return tensor if sequences else tensor.new_zeros((*tensor.shape[:-1], 1))
+
+
+def _words(value: Any) -> str:
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{str(value.dtype).removeprefix('torch.')} of shape {list(value.shape)}"
+    return f"{value!r} of type {type(value).__name__}"
+
+
+def _check_names(facts: Facts, given: Mapping[str, Any]) -> None:
+    known = [p.name for p in facts.parameters]
+    takes = ", ".join(known) or "no metadata beside cu_seqlens"
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f", did you mean {close[0]!r}?" if close else "."
+            raise MetadataError(f"mask {facts.name!r} has no metadatum {name!r}{hint} It takes {takes}")
+    for p in facts.parameters:
+        if p.name not in given:
+            raise MetadataError(f"mask {facts.name!r} needs metadatum {p.name!r}: {_host_form(p)}; it was not given")
+
+
+def _host_form(p: Parameter) -> str:
+    entry = "entry" if p.entries is None else f"entry of {p.entries} ints"
+    return {
+        "scalar": "an int for all sequences, or one for each",
+        "row": f"one {entry} per row, those of the sequences one after another",
+        "col": f"one {entry} per column, those of the sequences one after another",
+    }.get(p.kind, f"a table that all sequences share, of any number of {entry.replace('entry', 'entries', 1)}")
+
+
+# On the host: the oracle, and what the packed tables say.
+
+
+def _host_values(
+    mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Both cumulative lengths and the metadata as arrays, with one entry per sequence, row or column."""
+    _check_names(mask.facts, given)
+    cu = _array(mask, "cu_seqlens", cu_seqlens, "S + 1 ints, where S is the number of sequences")
+    if not len(cu):
+        raise MetadataError(f"cu_seqlens of mask {mask.name!r}: expected at least one entry, 0")
+    as_many = f"as many ints as cu_seqlens has, {len(cu)}"
+    cu_k = cu if cu_seqlens_k is None else _array(mask, "cu_seqlens_k", cu_seqlens_k, as_many, len(cu))
+    values: dict[str, np.ndarray] = {}
+    for p in mask.facts.parameters:
+        value = given[p.name]
+        if p.kind == "scalar" and type(value) is int:
+            value = [value] * (len(cu) - 1)
+        length = {"scalar": len(cu) - 1, "row": rows, "col": cols}.get(p.kind)
+        count = "" if length is None else f" ({length} of them)"
+        values[p.name] = _array(mask, p.name, value, _host_form(p) + count, length, p.entries)
+    return cu, cu_k, values
+
+
+def _array(
+    mask: CompiledMask, name: str, value: Any, form: str, length: int | None = None, entries: int | None = None
+) -> np.ndarray:
+    """The value as int64 [length], or [length, entries]."""
+    import numpy as np
+
+    array = np.asarray(value.cpu().numpy() if hasattr(value, "cpu") else value)
+    right = array.dtype.kind in "iu" or not array.size
+    if right and array.ndim == 1 + (entries is not None):
+        right = length in (None, len(array)) and entries in (None, array.shape[-1])
+    elif right:
+        right = length == array.size == 0
+    if right:
+        return array.astype(np.int64).reshape(-1, *([] if entries is None else [entries]))
+    given = f"{array.dtype} of shape {list(array.shape)}" if array.ndim else repr(value)
+    raise MetadataError(f"metadatum {name!r} of mask {mask.name!r}: expected {form}; got {given}")
+
+
+def dense(
+    mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
+) -> np.ndarray:
+    """bool [rows, cols]: block by block, each the rule of one sequence alone, and nothing between them.
+
+    Raises:
+        MetadataError: an argument is missing, unknown, or of the wrong form, or a sequence's metadata break a fact.
+    """
+    import numpy as np
+
+    cu, cu_k, values = _host_values(mask, rows, cols, cu_seqlens, cu_seqlens_k, given)
+    for what, ends, axis, length in (("cu_seqlens", cu, "rows", rows), ("cu_seqlens_k", cu_k, "cols", cols)):
+        if ends[0] or (ends[1:] < ends[:-1]).any() or ends[-1] > length:
+            raise MetadataError(
+                f"{what} of mask {mask.name!r}: expected ints that start at 0, never fall, and end at most at {axis}, "
+                f"{length}; got {ends.tolist()}"
+            )
+    out = np.zeros((rows, cols), dtype=bool)
+    for s in range(len(cu) - 1):
+        parts = {"row": slice(cu[s], cu[s + 1]), "col": slice(cu_k[s], cu_k[s + 1]), "free": slice(None)}
+        mine = {
+            p.name: int(values[p.name][s]) if p.kind == "scalar" else values[p.name][parts[p.kind]]
+            for p in mask.facts.parameters
+        }
+        rows, cols = int(cu[s + 1] - cu[s]), int(cu_k[s + 1] - cu_k[s])
+        try:
+            out[parts["row"], parts["col"]] = mask.dense(rows=rows, cols=cols, **cast("dict[str, Any]", mine))
+        except MetadataError as error:
+            raise MetadataError(f"sequence {s}: {error}") from None
+    return out
+
+
+def environment(
+    mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
+) -> dict[str, Value]:
+    """Metadata of `mask.packed` for the NumPy interpreter; errors as of `dense`."""
+    from cmir.runtime.host_metadata import environment as checked
+
+    cu, cu_k, values = _host_values(mask, rows, cols, cu_seqlens, cu_seqlens_k, given)
+    names = _names(mask.packed)
+    entries = {k: v if len(v) or mask.facts.kind(k) != "scalar" else [0] for k, v in values.items()}
+    added = dict(zip(names, (cu, cu_k, NO_LIMIT), strict=True))
+    return checked(mask.packed.facts, rows, cols, {**entries, **added})

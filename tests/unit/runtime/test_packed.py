@@ -1,0 +1,299 @@
+"""`describe(cu_seqlens=...)`: packed sequences against the rule of each sequence alone, and what is refused."""
+
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+import torch
+
+import cmir
+from cmir import zoo
+from cmir.analysis.sampling import draw
+from cmir.interp.domain import TableValue
+from cmir.interp.masks import paint
+from cmir.runtime.reference import reference_attention
+
+TILE = (16, 16)
+
+
+def window() -> cmir.MaskSpec:
+    """A window and sinks, aligned at the bottom right: rows and columns may differ."""
+    spec = cmir.MaskSpec("window")
+    i, j = spec.i, spec.j
+    w, sinks = spec.scalar("w"), spec.scalar("sinks")
+    spec.assume(w >= 0, sinks >= 0)
+    shift = spec.cols - spec.rows
+    spec.region("all", 0, spec.rows, visible=(j <= i + shift) & ((i + shift - j < w) | (j < sinks)))
+    return spec
+
+
+def evict() -> cmir.MaskSpec:
+    """A table per column."""
+    spec = cmir.MaskSpec("evict")
+    until = spec.table("until", per="col")
+    spec.region("all", 0, spec.rows, visible=(spec.j <= spec.i) & (spec.i < until[spec.j]))
+    return spec
+
+
+MASKS: dict[str, Any] = {
+    "causal": lambda: zoo.load("causal"),
+    "hstu": lambda: zoo.load("hstu"),
+    "hstu_meta": lambda: zoo.load("hstu_meta", context=2, window=3, full=2),
+    "shared_prompt": lambda: zoo.load("shared_prompt"),
+    "clear": lambda: zoo.load("clear", radius=3, height=2, width=3, text=2),
+    "window": lambda: cmir.compile(window()),
+    "evict": lambda: cmir.compile(evict()),
+}
+
+
+def draw_pack(
+    mask: cmir.CompiledMask, rng: np.random.Generator, count: int, tail: tuple[int, int], size: int = 12
+) -> dict[str, Any]:
+    """Arguments of `describe` for `count` sequences that satisfy the facts of the mask."""
+    sequences: list[dict[str, Any]] = []
+    while len(sequences) < count:
+        env = draw(mask.facts, rng, int(rng.choice([1, 3, size])))
+        sequences += [env] if env is not None else []
+
+    def ends(what: str) -> torch.Tensor:
+        return torch.tensor([0, *np.cumsum([int(s[what]) for s in sequences])], dtype=torch.int32)
+
+    cu, cu_k = ends("rows"), ends("cols")
+    out: dict[str, Any] = {"cu_seqlens": cu, "rows": int(cu[-1]) + tail[0], "cols": int(cu_k[-1]) + tail[1]}
+    if not torch.equal(cu, cu_k) or rng.random() < 0.5:
+        out["cu_seqlens_k"] = cu_k
+    for p in mask.facts.parameters:
+        values = [s[p.name].values if isinstance(s[p.name], TableValue) else [int(s[p.name])] for s in sequences]
+        pad = {"row": tail[0], "col": tail[1]}.get(p.kind, 0)
+        out[p.name] = torch.tensor(np.concatenate([*values, np.full(pad, -3)]).astype(np.int64))
+    return out
+
+
+def check(mask: cmir.CompiledMask, arguments: dict[str, Any]) -> np.ndarray:
+    """The descriptor's tables, area and tiles are the mask of `dense`; so are the intervals."""
+    dense = mask.dense(**arguments)
+    desc = mask.describe(**arguments, tile=TILE).check()
+    assert desc.area.tolist() == [int(dense.sum())]
+    sides: list[tuple[Literal["rows", "cols"], torch.Tensor | None, np.ndarray]] = [
+        ("rows", desc.row_table, dense),
+        ("cols", desc.col_table, dense.T),
+    ]
+    for axis, table, view in sides:
+        if mask.slots[axis] is None:
+            assert table is None
+            continue
+        assert table is not None
+        np.testing.assert_array_equal(paint(table[0].numpy(), view.shape[1]), view, axis)
+        intervals = mask.intervals(axis, **arguments)
+        np.testing.assert_array_equal(paint(intervals, view.shape[1]), view, axis)
+    check_tiles(desc, dense)
+    return dense
+
+
+def check_tiles(desc: cmir.Descriptor, dense: np.ndarray) -> None:
+    """Partial and full tiles of both schedules."""
+    rows, cols = dense.shape
+    partial, full = set[tuple[int, int]](), set[tuple[int, int]]()
+    for m, n in np.ndindex(-(-rows // TILE[0]), -(-cols // TILE[1])):
+        part = dense[m * TILE[0] : (m + 1) * TILE[0], n * TILE[1] : (n + 1) * TILE[1]]
+        if part.any():
+            (full if part.all() and part.shape[1] == TILE[1] else partial).add((m, n))
+    for count, index, flip in (
+        (desc.row_count[0], desc.row_index[0], False),
+        (desc.col_count[0], desc.col_index[0], True),
+    ):
+        lists = [(line, *map(int, count[line]), index[line].tolist()) for line in range(len(count))]
+        front = {(line, t) for line, n, _, tiles in lists for t in tiles[:n]}
+        back = {(line, t) for line, _, n, tiles in lists for t in tiles[len(tiles) - n :]}
+        assert {(b, a) if flip else (a, b) for a, b in front} == partial
+        assert {(b, a) if flip else (a, b) for a, b in back} == full
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_pack_is_its_sequences(name: str) -> None:
+    mask = MASKS[name]()
+    rng = np.random.default_rng(3)
+    assert mask.packed.slots == mask.slots
+    for count in (1, 2, 5):
+        tail = tuple(map(int, rng.integers(0, 9, 2) * rng.integers(0, 2, 2)))
+        check(mask, draw_pack(mask, rng, count, (tail[0], tail[1])))
+
+
+@pytest.mark.parametrize("name", ["hstu", "window", "shared_prompt"])
+def test_attention_of_a_pack_is_that_of_its_sequences(name: str) -> None:
+    mask = MASKS[name]()
+    rng = np.random.default_rng(5)
+    arguments = draw_pack(mask, rng, 4, (5, 3))
+    dense = check(mask, arguments)
+    rows, cols = dense.shape
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, h, n, 16, requires_grad=True) for h, n in ((4, rows), (2, cols), (2, cols)))
+    out = cmir.attention(q, k, v, mask.describe(**arguments, tile=TILE))
+    want, _ = reference_attention(q, k, v, torch.from_numpy(dense))
+    gradient = torch.randn_like(out)
+    torch.testing.assert_close(out, want, rtol=1e-4, atol=1e-5)
+    got = torch.autograd.grad(out, (q, k, v), gradient)
+    for a, b in zip(got, torch.autograd.grad(want, (q, k, v), gradient), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ends", [[0], [0, 0], [0, 0, 0], [0, 7], [0, 0, 7, 7]])
+@pytest.mark.parametrize("tail", [0, 4])
+def test_few_sequences_and_empty_ones(ends: list[int], tail: int) -> None:
+    mask = zoo.load("causal")
+    dense = check(mask, {"cu_seqlens": torch.tensor(ends), "rows": ends[-1] + tail})
+    assert dense.sum() == ends[-1] * (ends[-1] + 1) // 2
+    hstu = zoo.load("hstu")
+    scalars = torch.zeros(len(ends) - 1, dtype=torch.int32)
+    start = torch.arange(ends[-1] + tail)
+    check(hstu, {"cu_seqlens": torch.tensor(ends), "rows": ends[-1] + tail, "history": scalars, "start": start})
+
+
+def test_an_int_is_the_scalar_of_every_sequence() -> None:
+    mask = cmir.compile(window())
+    cu = torch.tensor([0, 3, 9])
+    one = mask.describe(rows=9, cu_seqlens=cu, w=2, sinks=1)
+    each = mask.describe(rows=9, cu_seqlens=cu, w=torch.tensor([2, 2]), sinks=torch.tensor([1, 1], dtype=torch.int32))
+    assert one.row_table is not None and each.row_table is not None
+    assert torch.equal(one.row_table, each.row_table)
+    np.testing.assert_array_equal(
+        mask.dense(rows=9, cu_seqlens=[0, 3, 9], w=2, sinks=[1, 1]), paint(one.row_table[0].numpy(), 9)
+    )
+
+
+def test_heads_may_have_scalars_of_their_own() -> None:
+    mask = cmir.compile(window())
+    cu = torch.tensor([0, 3, 9])
+    w = torch.tensor([[2, 3], [4, 1]])  # [heads, sequences]
+    desc = mask.describe(rows=9, cu_seqlens=cu, w=w[None], sinks=0)
+    assert desc.batch == (1, 2) and desc.row_table is not None
+    for head in range(2):
+        want = mask.dense(rows=9, cu_seqlens=cu, w=w[head], sinks=0)
+        np.testing.assert_array_equal(paint(desc.row_table[head].numpy(), 9), want)
+
+
+def test_the_packed_form_is_cached() -> None:
+    mask = zoo.load("causal")
+    assert mask.packed is mask.packed
+    assert mask.packed.source() == cmir.runtime.mask._packed(mask).source()  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(cmir.CmirError, match="packed already"):
+        _ = mask.packed.packed
+    with pytest.raises(cmir.CmirError, match="give cu_seqlens to the dense of the mask it was made from"):
+        mask.packed.dense(rows=1, cu_rows=[0], cu_cols=[0], longest=3)
+
+
+def test_a_layout_is_of_one_sequence() -> None:
+    spec = cmir.MaskSpec("causal")
+    spec.region("all", 0, spec.rows, visible=spec.j <= spec.i)
+    mask = cmir.compile(spec, layout=cmir.layouts.Residue(2))
+    for ask in (mask.describe, mask.dense, mask.intervals):
+        with pytest.raises(cmir.CmirError, match="'causal' has a layout, the order of one sequence's tokens"):
+            ask(rows=4, cu_seqlens=torch.tensor([0, 2, 4]))
+
+
+HSTU: dict[str, Any] = {
+    "rows": 8,
+    "cu_seqlens": torch.tensor([0, 3, 8]),
+    "history": torch.tensor([1, 2]),
+    "start": torch.tensor([0, 1, 2, 0, 0, 2, 3, 3]),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cu_seqlens": torch.tensor([1, 3, 8])}, r"`cu_seqlens\[0\] == 0`$"),
+        ({"cu_seqlens": torch.tensor([0, -3, 8])}, "`cu_seqlens nondecreasing` at entry 0"),
+        ({"cu_seqlens": torch.tensor([0, 9, 8])}, "`cu_seqlens nondecreasing` at entry 1"),
+        ({"cu_seqlens": torch.tensor([0, 3, 9])}, r"`cu_seqlens\[-1\] <= rows`$"),
+        ({"cu_seqlens": torch.tensor([0, 3, 2**40])}, r"`cu_seqlens\[-1\] <= rows`$"),
+        ({"max_seqlen": 4}, r"`cu_seqlens\[s \+ 1\] - cu_seqlens\[s\] <= max_seqlen` at entry 1"),
+        ({"cu_seqlens_k": torch.tensor([2, 3, 8]), "cols": 8}, r"`cu_seqlens_k\[0\] == 0`"),
+        ({"cu_seqlens_k": torch.tensor([0, 3, 8]), "cols": 7}, r"`cu_seqlens_k\[-1\] <= cols`"),
+        ({"cu_seqlens_k": torch.tensor([0, 4, 8]), "cols": 8}, "`rows == cols, in every sequence` at entry 0"),
+        ({"history": torch.tensor([1, 6])}, "`history <= rows, in every sequence` at entry 1"),
+        ({"history": torch.tensor([-1, 2])}, "`0 <= history, in every sequence` at entry 0"),
+        (
+            {"start": torch.tensor([0, 1, 2, 0, 0, 1, 3, 3])},
+            r"`history <= start\[i\] for i in \[history, rows\), in every sequence` at row 5",
+        ),
+        ({"start": torch.tensor([0, 2, 2, 0, 0, 2, 3, 3])}, r"`start\[i\] <= i .*` at row 1"),
+        ({"start": torch.tensor([0, 1, 2, 0, 0, 2, 3, 2])}, r"`start nondecreasing over .*` at row 6"),
+    ],
+)
+def test_broken_facts_are_named_with_their_places(changes: dict[str, Any], message: str) -> None:
+    mask = zoo.load("hstu")
+    mask.describe(**HSTU).check()
+    arguments = {**HSTU, **changes}
+    desc = mask.describe(**arguments)
+    with pytest.raises(cmir.MetadataError, match=message):
+        desc.check()
+    # Wrong as it is, every end lies within its axis, and the kernels run.
+    for table, length in ((desc.row_table, desc.cols), (desc.col_table, desc.rows)):
+        assert table is not None
+        assert ((table >= 0) & (table <= length)).all()
+    q = torch.randn(1, 1, desc.rows, 16)
+    k = torch.randn(1, 1, desc.cols, 16)
+    assert cmir.attention(q, k, k, desc).isfinite().all()
+    if "max_seqlen" not in changes:
+        with pytest.raises(cmir.MetadataError):
+            mask.dense(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cu_seqlens": [0, 3, 8]}, r"'cu_seqlens': expected an int32 or int64 tensor \[S \+ 1\], .*; got \[0, 3, 8\]"),
+        ({"cu_seqlens": torch.tensor([[0, 3, 8]])}, r"got int64 of shape \[1, 3\]"),
+        ({"cu_seqlens": torch.tensor([])}, r"got float32 of shape \[0\]"),
+        ({"cu_seqlens": None, "cu_seqlens_k": torch.tensor([0, 8])}, "go with cu_seqlens; it was not given"),
+        ({"cu_seqlens": None, "max_seqlen": 8}, "go with cu_seqlens; it was not given"),
+        ({"cu_seqlens_k": torch.tensor([0, 3, 8])}, "cu_seqlens_k needs cols"),
+        ({"cu_seqlens_k": torch.tensor([0, 8]), "cols": 8}, "'cu_seqlens_k': expected as many entries as .* 3; got 2"),
+        ({"max_seqlen": -1}, "'max_seqlen': expected an int of at least 0; got -1"),
+        ({"max_seqlen": torch.tensor(4)}, "'max_seqlen': expected an int"),
+        ({"history": torch.tensor([1, 2, 3])}, "'history': expected an int, or .* each of the 2 sequences; got int64"),
+        ({"history": 1.5}, "'history': expected an int, or .*; got 1.5 of type float"),
+        ({"history": -1}, "break the fact '0 <= history': history=-1"),
+        ({"start": torch.arange(7)}, "'start': expected .* one entry for each of the 8 rows"),
+        ({"histroy": 3}, "no metadatum 'histroy', did you mean 'history'"),
+        ({"start": None}, "'start'"),
+        ({"rows": -1}, "'rows': expected an int from 0"),
+        ({"rows": 2.0}, "'rows': expected an int from 0"),
+    ],
+)
+def test_wrong_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(cmir.MetadataError, match=message):
+        zoo.load("hstu").describe(**{**HSTU, **changes})
+
+
+def test_a_missing_metadatum_is_named() -> None:
+    arguments = {k: v for k, v in HSTU.items() if k != "start"}
+    for ask in (zoo.load("hstu").describe, zoo.load("hstu").dense, zoo.load("hstu").intervals):
+        with pytest.raises(cmir.MetadataError, match="needs metadatum 'start': one entry per row"):
+            ask(**arguments)
+
+
+@pytest.mark.parametrize("name", ["cu_seqlens", "cu_seqlens_k", "max_seqlen"])
+def test_names_of_arguments_are_not_for_metadata(name: str) -> None:
+    spec = cmir.MaskSpec("m")
+    n = spec.scalar(name)
+    spec.region("all", 0, spec.rows, visible=spec.j < n)
+    with pytest.raises(cmir.SpecError, match=f"metadata '{name}' has the name of an argument of describe"):
+        cmir.compile(spec)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cu_seqlens": [0, 4, 3]}, r"cu_seqlens of mask 'hstu': expected ints that start at 0"),
+        ({"cu_seqlens_k": [0, 8], "cols": 8}, "'cu_seqlens_k' .*: expected as many ints as cu_seqlens has, 3"),
+        ({"history": [1, 2, 3]}, r"'history' .*: expected .* \(2 of them\); got int64 of shape \[3\]"),
+        ({"history": [4, 2]}, "sequence 0: mask 'hstu': the metadata break the fact 'history <= rows'"),
+        ({"history": [1.5, 2]}, "'history' .*: expected .*; got float64"),
+        ({"cu_seqlens": []}, "expected at least one entry"),
+    ],
+)
+def test_the_oracle_checks_its_arguments(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(cmir.MetadataError, match=message):
+        zoo.load("hstu").dense(**{**HSTU, **changes})
