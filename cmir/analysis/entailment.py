@@ -49,6 +49,8 @@ class Entailment:
         self.lo, self.hi = lo, hi
         self.asked: dict[Expr, Verdict] = {}
         self.patience = PATIENCE
+        self.unsplit: set[object] = set()
+        """Shapes of clauses that `cmir.analysis.split` could not split in this range."""
 
     @property
     def _length(self) -> Expr:

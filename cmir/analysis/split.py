@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from cmir.analysis.entailment import Entailment, implies
-from cmir.analysis.linear import simplify
+from cmir.analysis.linear import linear, simplify
 from cmir.analysis.monotonicity import direction
 from cmir.analysis.solve import Solution, solve
 from cmir.dialects.expr import (
@@ -50,6 +50,9 @@ def solve_all(
     `entailment` asks about the other index, in the range that the solutions are for.
     """
     whole = solve(literals, index, lo, hi, entailment.facts)
+    shape = index, most, _shape(literals)
+    if shape in entailment.unsplit:
+        return [whole]
     for quotient in _quotients(whole, index):
         values = _values(whole, quotient, index, lo, hi, entailment, most)
         if values is None:
@@ -61,9 +64,19 @@ def solve_all(
             if pin in literals:  # it did not help
                 return [whole]
             out += solve_all((*literals, pin), index, lo, hi, entailment, most // count)
-        if not any(s.residual for s in out):
+            if any(s.residual for s in out):  # as of the other values: they differ by a constant
+                break
+        else:
             return out
+    if whole.residual:
+        entailment.unsplit.add(shape)
     return [whole]
+
+
+def _shape(literals: tuple[Expr, ...]) -> frozenset[tuple[str, frozenset[tuple[Expr, int]]]]:
+    """The literals without their constants: what could not be split once is not tried again for others of a grid."""
+    gaps = ((t.op, linear(t.args[1]) - linear(t.args[0])) for t in literals if len(t.args) == 2)
+    return frozenset((op, gap.key) for op, gap in gaps)
 
 
 def _quotients(whole: Solution, index: str) -> list[Expr]:
