@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 
@@ -67,6 +69,38 @@ def render(severity: str, message: str, location: SourceLocation | None) -> str:
     # Tabs are kept, so that the caret stands under its column however wide a tab is shown.
     indent = re.sub(r"[^\t]", " ", line[: max(location.column - 1, 0)])
     return f"{header}\n{line}\n{indent}^"
+
+
+class Remark(NamedTuple):
+    """Something worth knowing about a spec that is right: printed as an error is, but nothing fails."""
+
+    message: str
+    location: SourceLocation | None = None
+    notes: tuple[Note, ...] = ()
+
+    def render(self) -> str:
+        """The remark and its notes as the command line prints them."""
+        notes = (render("note", note.message, note.location) for note in self.notes)
+        return "\n".join((render("remark", self.message, self.location), *notes))
+
+
+_listener: ContextVar[Callable[[Remark], None] | None] = ContextVar("cmir_remarks", default=None)
+
+
+@contextmanager
+def listening(listener: Callable[[Remark], None]) -> Generator[None]:
+    """Within it, `listener` is given every remark of every pass; where nobody listens, remarks are dropped."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def emit_remark(remark: Remark) -> None:
+    """What a pass has to say to whoever listens."""
+    if (listener := _listener.get()) is not None:
+        listener(remark)
 
 
 class CmirError(Exception):

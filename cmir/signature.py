@@ -7,6 +7,7 @@ from typing import Literal
 
 ParameterKind = Literal["scalar", "row", "col", "free"]
 FactDomain = Literal["scalar", "row", "col", "entry"]
+Test = Literal["rows", "cols", "bits"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Fact:
 class Signature:
     """Name, metadata in declaration order, slots per row and per column (None: unbounded on that axis), and facts.
 
-    Facts are numbered from 1 in this order; the status word of a descriptor carries such a number.
+    Facts are numbered from 1 in this order; the status word of a descriptor carries such a number. `tests` says what
+    the forward, the dq and the dkv kernel test (None: the cheapest table); a mask that is tested by bits has no slots.
     """
 
     name: str
@@ -39,3 +41,8 @@ class Signature:
     row_slots: int | None
     col_slots: int | None
     facts: tuple[Fact, ...] = ()
+    tests: tuple[Test, Test, Test] | None = None
+
+    @property
+    def bits(self) -> bool:
+        return self.tests is not None and "bits" in self.tests

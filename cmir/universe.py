@@ -44,7 +44,7 @@ PASSES = (
         "extract-intervals",
         "cmir.passes.extract_intervals",
         "ExtractIntervals",
-        "Solve every clause for the column: one span per clause.",
+        "Solve every clause for the column: one span per clause, or per repetition of it.",
     ),
     PassEntry(
         "canonicalize-intervals",
@@ -70,6 +70,12 @@ PASSES = (
         "cmir.passes.pack",
         "Pack",
         "Put many sequences into one row of tokens: compose the tables with cumulative lengths.",
+    ),
+    PassEntry(
+        "choose-axis",
+        "cmir.passes.choose_axis",
+        "ChooseAxis",
+        "Decide what each kernel tests: the row table, the column table or packed bits.",
     ),
     PassEntry(
         "lower-descriptor",

@@ -1,62 +1,148 @@
 """`attention`: the attention kernels as structure. What they share is in the skeletons; what a mask decides, here.
 
-    kernel ::= `attention.kernel` symbol (`forward` | `dq` | `dkv`) `of` symbol `{` tiles tiles `}`
-    tiles  ::= `attention.tiles` (`partial` | `full`) `schedule` (`rows` | `cols`) `{` visible? `}`
-    visible ::= `attention.visible` `axis` (`rows` | `cols`) `slots` integer (`unrolled` | `live`)
+    tests   ::= `attention.tests` `of` symbol `forward` test `,` `dq` test `,` `dkv` test
+    test    ::= `rows` | `cols` | `bits`
+    kernel  ::= `attention.kernel` symbol (`forward` | `dq` | `dkv`) `of` symbol `{` tiles tiles `}`
+    tiles   ::= `attention.tiles` (`partial` | `full`) `schedule` (`rows` | `cols`) `{` visible? `}`
+    visible ::= `attention.visible` (`axis` (`rows` | `cols`) `slots` integer (`unrolled` | `live`) | `bits`)
 
-A kernel walks the partial tiles of its schedule, then the full ones. Only partial tiles test visibility, by one
-unsigned compare per slot against the interval table of `axis`: `unrolled` tests every slot, `live` those that touch the
-tile. forward and dq own a tile of rows and walk the row schedule; dkv owns a tile of columns and walks the column
-schedule.
+A kernel walks the partial tiles of its schedule, then the full ones. Only partial tiles test visibility. Against the
+interval table of an `axis` that is one unsigned compare per slot: `unrolled` tests every slot, `live` those that touch
+the tile. `bits` reads the words that the preprocess kernel packed: bit j % 32 of word (i, j // 32) says whether row i
+sees column j. forward and dq own a tile of rows and walk the row schedule; dkv owns a tile of columns and walks the
+column schedule.
+
+`attention.tests` stands beside the interval tables of a mask and says which of the three each kernel tests. Bits serve
+all kernels of a mask or none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
-from xdsl.dialects.builtin import IntAttr, StringAttr, SymbolNameConstraint
-from xdsl.ir import Block, Dialect, Operation, Region
-from xdsl.irdl import IRDLOperation, irdl_op_definition, lazy_traits_def, prop_def, region_def, traits_def
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint
+from xdsl.ir import Attribute, Block, Dialect, Operation, Region
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from cmir.dialects.interval import AXES
+from cmir.dialects.interval import AXES, TableOp
 
 Role = Literal["forward", "dq", "dkv"]
 ROLES: Final[tuple[Role, ...]] = ("forward", "dq", "dkv")
 SCHEDULE: Final[Mapping[Role, str]] = {"forward": "rows", "dq": "rows", "dkv": "cols"}
 
+Test = Literal["rows", "cols", "bits"]
+TESTS: Final[tuple[Test, ...]] = ("rows", "cols", "bits")
+
+
+@irdl_op_definition
+class TestsOp(IRDLOperation):
+    """`attention.tests of @hstu forward rows, dq rows, dkv cols`: what each kernel of a mask tests in partial tiles."""
+
+    name = "attention.tests"
+    spec = prop_def(SymbolNameConstraint())
+    chosen = prop_def(ArrayAttr[StringAttr])
+
+    def __init__(self, spec: str, chosen: Sequence[str]):
+        """`chosen` is in the order of ROLES."""
+        super().__init__(
+            properties={"spec": StringAttr(spec), "chosen": ArrayAttr([StringAttr(test) for test in chosen])}
+        )
+
+    @property
+    def tests(self) -> dict[Role, Test]:
+        return {role: cast(Test, test.data) for role, test in zip(ROLES, self.chosen, strict=True)}
+
+    @property
+    def bits(self) -> bool:
+        return "bits" in self.tests.values()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TestsOp:
+        parser.parse_keyword("of")
+        spec = parser.parse_symbol_name().data
+        chosen: list[str] = []
+        for role in ROLES:
+            if chosen:
+                parser.parse_punctuation(",")
+            parser.parse_keyword(role)
+            chosen.append(parser.parse_keyword_in(TESTS, " in attention.tests"))
+        return cls(spec, chosen)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" of ")
+        printer.print_symbol_name(self.spec.data)
+        printer.print_string(" " + ", ".join(f"{role} {test}" for role, test in self.tests.items()))
+
+    def verify_(self) -> None:
+        if len(self.chosen) != len(ROLES) or not all(test.data in TESTS for test in self.chosen):
+            raise VerifyException(f"{', '.join(ROLES)} each test one of {', '.join(TESTS)}")
+        if self.bits and set(self.tests.values()) != {"bits"}:
+            raise VerifyException("bits serve all kernels of a mask or none")
+        for role, test in self.tests.items():
+            if any(t.axis.data == test and t.residual_span is not None for t in self._tables()):
+                raise VerifyException(f"{role} tests {test}, which no number of intervals says")
+
+    def _tables(self) -> list[TableOp]:
+        block = self.parent_block()
+        return [op for op in block.ops if isinstance(op, TableOp) and op.spec == self.spec] if block else []
+
 
 @irdl_op_definition
 class VisibleOp(IRDLOperation):
-    """`attention.visible axis rows slots 2 unrolled`: the test of a partial tile."""
+    """`attention.visible axis rows slots 2 unrolled`, or `attention.visible bits`: the test of a partial tile."""
 
     name = "attention.visible"
-    axis = prop_def(StringAttr)
-    slots = prop_def(IntAttr)
+    axis = opt_prop_def(StringAttr)
+    slots = opt_prop_def(IntAttr)
     mode = prop_def(StringAttr)
     traits = lazy_traits_def(lambda: (HasParent(TilesOp),))
 
-    def __init__(self, axis: str, slots: int, mode: str):
-        super().__init__(properties={"axis": StringAttr(axis), "slots": IntAttr(slots), "mode": StringAttr(mode)})
+    def __init__(self, mode: str, axis: str | None = None, slots: int | None = None):
+        properties: dict[str, Attribute | None] = {"mode": StringAttr(mode)}
+        if axis is not None and slots is not None:
+            properties |= {"axis": StringAttr(axis), "slots": IntAttr(slots)}
+        super().__init__(properties=properties)
+
+    @property
+    def table(self) -> tuple[str, int] | None:
+        """The axis and the slots of the interval table that is tested; None for bits."""
+        return None if self.axis is None or self.slots is None else (self.axis.data, self.slots.data)
 
     @classmethod
     def parse(cls, parser: Parser) -> VisibleOp:
-        parser.parse_keyword("axis")
+        if parser.parse_optional_keyword("bits"):
+            return cls("bits")
+        parser.parse_keyword("axis", " or 'bits'")
         axis = parser.parse_keyword_in(AXES, " in attention.visible")
         parser.parse_keyword("slots")
         slots = parser.parse_integer()
-        return cls(axis, slots, parser.parse_keyword_in(("unrolled", "live"), " in attention.visible"))
+        return cls(parser.parse_keyword_in(("unrolled", "live"), " in attention.visible"), axis, slots)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" axis {self.axis.data} slots {self.slots.data} {self.mode.data}")
+        where = "" if self.table is None else " axis {} slots {}".format(*self.table)
+        printer.print_string(f"{where} {self.mode.data}")
 
     def verify_(self) -> None:
-        if self.axis.data not in AXES or self.mode.data not in ("unrolled", "live") or self.slots.data < 0:
-            raise VerifyException("visibility is tested on an axis, for a number of slots, unrolled or live")
+        if self.mode.data == "bits" and self.axis is None and self.slots is None:
+            return
+        if self.table is None or self.mode.data not in ("unrolled", "live"):
+            raise VerifyException("visibility is tested by bits, or on an axis for a number of slots, unrolled or live")
+        axis, slots = self.table
+        if axis not in AXES or slots < 0:
+            raise VerifyException("visibility is tested by bits, or on an axis for a number of slots, unrolled or live")
 
 
 @irdl_op_definition
@@ -147,4 +233,4 @@ class KernelOp(IRDLOperation):
             raise VerifyException(f"a {self.role.data} kernel walks the {want} schedule")
 
 
-Attention = Dialect("attention", [KernelOp, TilesOp, VisibleOp], [])
+Attention = Dialect("attention", [TestsOp, KernelOp, TilesOp, VisibleOp], [])

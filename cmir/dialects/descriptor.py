@@ -1,15 +1,20 @@
 """`descriptor`: the preprocess kernel, as the code it computes per row, per column and per fact.
 
-    preprocess ::= `descriptor.preprocess` symbol `of` symbol `(` metadata `)` `{` (slots | fact)* `}`
+    preprocess ::= `descriptor.preprocess` symbol `of` symbol `(` metadata `)` `{` (slots | hull | pair | fact)* `}`
     metadata   ::= (`%`name `:` type (`,` `%`name `:` type)*)?
     slots      ::= `descriptor.slots` (`rows` | `cols`) `(%i)` `{` SSA endpoints `}`             // once a bounded axis
     endpoints  ::= `descriptor.endpoints` slot*                                                  // slot 0, slot 1, ...
     slot       ::= `[` `%`lo `,` `%`hi `)` (`from` string (`,` string)*)?                        // clauses that use it
+    hull       ::= `descriptor.hull` `(%i)` `{` SSA endpoints `}`                                // one slot
+    pair       ::= `descriptor.pair` `(%i, %j)` `{` SSA holds `}`
     fact       ::= `descriptor.fact` integer string `over` domain (`(%i)`)? `{` SSA holds `}`
     domain     ::= `scalar` | `row` | `col` | `entry`
     holds      ::= `descriptor.holds` `%`p
     first      ::= `%`r `=` `descriptor.first` `%`k `in` `[` `%`lo `,` `%`hi `)` `{` SSA holds `}` // a binary search
     length     ::= `%`n `=` `descriptor.length` `%`table                                         // of a free table
+
+A mask has slots on an axis or two, or it has `hull` and `pair`: then it is tested by packed bits. `pair` is the mask
+itself, row %i sees column %j; only columns in the row's hull are asked about.
 
 The index `%i` of a row, column or entry is a vector: the code runs for many at once. The SSA is `arith` on `index`,
 `maskspec.lookup`, `maskspec.mod`, `maskspec.rows`, `maskspec.cols` and the ops above.
@@ -69,11 +74,11 @@ def _binds_one_index(body: Region) -> bool:
 
 @irdl_op_definition
 class HoldsOp(IRDLOperation):
-    """`descriptor.holds %p`: the condition of a fact or of a search."""
+    """`descriptor.holds %p`: the condition of a fact, a search or a pair."""
 
     name = "descriptor.holds"
     condition = operand_def(i1)
-    traits = lazy_traits_def(lambda: (HasParent(FactOp, FirstOp), IsTerminator()))
+    traits = lazy_traits_def(lambda: (HasParent(FactOp, FirstOp, PairOp), IsTerminator()))
 
     def __init__(self, condition: SSAValue | Operation):
         super().__init__(operands=[condition])
@@ -159,7 +164,7 @@ class EndpointsOp(IRDLOperation):
     name = "descriptor.endpoints"
     ends = var_operand_def(IndexType)
     origins = prop_def(ArrayAttr[ArrayAttr[StringAttr]])
-    traits = lazy_traits_def(lambda: (HasParent(SlotsOp), IsTerminator()))
+    traits = lazy_traits_def(lambda: (HasParent(SlotsOp, HullOp), IsTerminator()))
 
     def __init__(self, slots: Sequence[tuple[SSAValue, SSAValue]], origins: Sequence[Sequence[str]]):
         super().__init__(
@@ -237,6 +242,66 @@ class SlotsOp(IRDLOperation):
 
 
 @irdl_op_definition
+class HullOp(IRDLOperation):
+    """`descriptor.hull (%i) { ... }`: an interval of columns beyond which row %i sees nothing."""
+
+    name = "descriptor.hull"
+    body = region_def("single_block")
+    traits = lazy_traits_def(lambda: (HasParent(PreprocessOp),))
+
+    def __init__(self, body: Region):
+        super().__init__(regions=[body])
+
+    @property
+    def endpoints(self) -> EndpointsOp:
+        last = self.body.block.last_op
+        assert isinstance(last, EndpointsOp)
+        return last
+
+    @classmethod
+    def parse(cls, parser: Parser) -> HullOp:
+        return cls(_parse_body(parser))
+
+    def print(self, printer: Printer) -> None:
+        _print_body(printer, self.body)
+
+    def verify_(self) -> None:
+        last = self.body.block.last_op
+        if not _binds_one_index(self.body) or not isinstance(last, EndpointsOp) or len(last.slots) != 1:
+            raise VerifyException("a hull is computed at one index and ends in 'descriptor.endpoints' of one slot")
+
+
+@irdl_op_definition
+class PairOp(IRDLOperation):
+    """`descriptor.pair (%i, %j) { ... }`: whether row %i sees column %j."""
+
+    name = "descriptor.pair"
+    body = region_def("single_block")
+    traits = lazy_traits_def(lambda: (HasParent(PreprocessOp),))
+
+    def __init__(self, body: Region):
+        super().__init__(regions=[body])
+
+    @property
+    def holds(self) -> HoldsOp:
+        last = self.body.block.last_op
+        assert isinstance(last, HoldsOp)
+        return last
+
+    @classmethod
+    def parse(cls, parser: Parser) -> PairOp:
+        return cls(_parse_body(parser))
+
+    def print(self, printer: Printer) -> None:
+        _print_body(printer, self.body)
+
+    def verify_(self) -> None:
+        two = [a.type for a in self.body.block.args] == [INDEX, INDEX]
+        if not two or not isinstance(self.body.block.last_op, HoldsOp):
+            raise VerifyException("a pair binds a row and a column and ends in 'descriptor.holds'")
+
+
+@irdl_op_definition
 class FactOp(IRDLOperation):
     """`descriptor.fact 2 "history <= start[i]" over row (%i) { ... }`: fact number 2, checked at every row."""
 
@@ -276,7 +341,7 @@ class FactOp(IRDLOperation):
 
 @irdl_op_definition
 class PreprocessOp(IRDLOperation):
-    """The preprocess kernel of a spec: slots of each bounded axis, and the facts to check."""
+    """The preprocess kernel of a spec: slots of each bounded axis, or the mask pair by pair; and the facts to check."""
 
     name = "descriptor.preprocess"
     sym_name = prop_def(SymbolNameConstraint())
@@ -318,6 +383,15 @@ class PreprocessOp(IRDLOperation):
         """The slots of an axis; None where it is unbounded."""
         return next((op for op in self.body.block.ops if isinstance(op, SlotsOp) and op.axis.data == axis), None)
 
+    @property
+    def hull(self) -> HullOp | None:
+        return next((op for op in self.body.block.ops if isinstance(op, HullOp)), None)
+
+    @property
+    def pair(self) -> PairOp | None:
+        """The mask pair by pair; None where it is tested by slots."""
+        return next((op for op in self.body.block.ops if isinstance(op, PairOp)), None)
+
     def slot_count(self, axis: str) -> int | None:
         slots = self.slots_of(axis)
         return None if slots is None else len(slots.endpoints.slots)
@@ -351,16 +425,23 @@ class PreprocessOp(IRDLOperation):
             raise VerifyException("two metadata have one name")
         if not all(a.type == INDEX or isinstance(a.type, TableType) for a in self.body.block.args):
             raise VerifyException("metadata are of type index or !maskspec.table<...>")
-        if stray := next((op for op in self.body.block.ops if not isinstance(op, SlotsOp | FactOp)), None):
-            raise VerifyException(f"a preprocess kernel holds slots and facts, found '{stray.name}'")
+        if stray := next((op for op in self.body.block.ops if not isinstance(op, PARTS)), None):
+            raise VerifyException(
+                f"a preprocess kernel holds slots or a hull and a pair, and facts, found '{stray.name}'"
+            )
         numbers = [f.number.data for f in self.facts]
         if numbers != list(range(1, len(numbers) + 1)):
             raise VerifyException(f"facts are numbered from 1 in order, got {numbers}")
         axes = [op.axis.data for op in self.body.block.ops if isinstance(op, SlotsOp)]
         if len(set(axes)) != len(axes):
             raise VerifyException("an axis has its slots once")
-        if not axes:
-            raise VerifyException("a mask needs a bounded axis")
+        kinds = sorted(op.name for op in self.body.block.ops if isinstance(op, HullOp | PairOp))
+        if kinds not in ([], ["descriptor.hull", "descriptor.pair"]):
+            raise VerifyException("a mask that is tested by bits has one hull and one pair")
+        if bool(axes) == bool(kinds):
+            raise VerifyException("a mask needs the slots of a bounded axis, or a hull and a pair, and not both")
 
 
-Descriptor = Dialect("descriptor", [PreprocessOp, SlotsOp, EndpointsOp, FactOp, HoldsOp, FirstOp, LengthOp], [])
+PARTS = (SlotsOp, HullOp, PairOp, FactOp)
+
+Descriptor = Dialect("descriptor", [PreprocessOp, *PARTS, EndpointsOp, HoldsOp, FirstOp, LengthOp], [])

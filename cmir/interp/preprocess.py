@@ -6,7 +6,7 @@ with the passes or with the kernels: these functions are what both are compared 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -61,12 +61,13 @@ class PreprocessFunctions(RuleFunctions):
         return ReturnedValues(args), ()
 
 
-def _run(preprocess: PreprocessOp, body: Region, index: np.ndarray, env: Mapping[str, Value]) -> PythonValues:
-    """What the code of a slots or fact op returns at every index."""
+def _run(preprocess: PreprocessOp, body: Region, index: Sequence[np.ndarray], env: Mapping[str, Value]) -> PythonValues:
+    """What the code of a slots, hull, pair or fact op returns at every index."""
     interpreter = Interpreter(ModuleOp([]))
-    interpreter.register_implementations(PreprocessFunctions(NumpyDomain(), {**env, "here": index}))
+    here = {"here": index[0]} if index else {}
+    interpreter.register_implementations(PreprocessFunctions(NumpyDomain(), {**env, **here}))
     interpreter.set_values(zip(preprocess.body.block.args, (env[n.data] for n in preprocess.names), strict=True))
-    return interpreter.run_ssacfg_region(body, (index,) if body.block.args else (), preprocess.sym_name.data)
+    return interpreter.run_ssacfg_region(body, tuple(index), preprocess.sym_name.data)
 
 
 def slot_table(preprocess: PreprocessOp, axis: str, env: Mapping[str, Value]) -> np.ndarray:
@@ -76,7 +77,7 @@ def slot_table(preprocess: PreprocessOp, axis: str, env: Mapping[str, Value]) ->
     slots = preprocess.slots_of(axis)
     assert slots is not None, f"unbounded by {axis}"
     index = np.arange(int(env[axis]), dtype=np.int64)
-    ends = _run(preprocess, slots.body, index, env)
+    ends = _run(preprocess, slots.body, [index], env)
     table = np.zeros((len(ends) // 2, 2, len(index)), dtype=np.int32)
     for k, end in enumerate(ends):
         table[k // 2, k % 2] = end
@@ -92,11 +93,47 @@ def status_word(preprocess: PreprocessOp, env: Mapping[str, Value]) -> int:
     words: list[int] = []
     for fact in preprocess.facts:
         index = np.arange(lengths[fact.over.data], dtype=np.int64)
-        (holds,) = _run(preprocess, fact.body, index, env)
+        (holds,) = _run(preprocess, fact.body, [index] if fact.body.block.args else [], env)
         broken = np.flatnonzero(~np.broadcast_to(holds, index.shape))
         if len(broken):
             words.append(fact.number.data << 32 | (NO_INDEX if fact.over.data == "scalar" else int(broken[0])))
     return min(words, default=0)
+
+
+def pair_mask(preprocess: PreprocessOp, env: Mapping[str, Value], tile: tuple[int, int] = (128, 128)) -> np.ndarray:
+    """bool [rows, cols]: what the preprocess kernel of a mask that is tested by bits finds visible.
+
+    It asks about the columns of tiles that the hull of a row of their tile touches, and takes all others as unseen.
+    """
+    import numpy as np
+
+    hull, pair = preprocess.hull, preprocess.pair
+    assert hull is not None and pair is not None, "tested by bits"
+    rows, cols = int(env["rows"]), int(env["cols"])
+    i, j = np.arange(rows, dtype=np.int64), np.arange(cols, dtype=np.int64)
+    (holds,) = _run(preprocess, pair.body, [i[:, None], j[None, :]], env)
+    mask = np.broadcast_to(holds, (rows, cols)).copy()
+    lo, hi = (np.broadcast_to(end, rows) for end in _run(preprocess, hull.body, [i], env))
+    for first in range(0, rows, tile[0]):
+        part = slice(first, first + tile[0])
+        some = lo[part] < hi[part]
+        lowest, highest = (int(ends[part][some].min()) if some.any() else 0 for ends in (lo, -hi))
+        mask[part, : lowest // tile[1] * tile[1]] = False
+        mask[part, -(highest // tile[1]) * tile[1] :] = False
+    return mask
+
+
+def bit_words(preprocess: PreprocessOp, env: Mapping[str, Value], tile: tuple[int, int] = (128, 128)) -> np.ndarray:
+    """int32 [rows in tiles, ceil(columns in tiles / 32)]: bit j % 32 of word (i, j // 32): row i sees column j."""
+    import numpy as np
+
+    mask = pair_mask(preprocess, env, tile)
+    rows, cols = (-(-length // size) * size for length, size in zip(mask.shape, tile, strict=True))
+    words = -(-cols // 32)
+    bits = np.zeros((rows, words * 32), dtype=np.uint32)
+    bits[: mask.shape[0], : mask.shape[1]] = mask
+    packed = (bits.reshape(rows, words, 32) << np.arange(32, dtype=np.uint32)).sum(axis=2, dtype=np.uint32)
+    return packed.view(np.int32)
 
 
 def tile_states(
@@ -104,11 +141,19 @@ def tile_states(
 ) -> np.ndarray:
     """int32 [row tiles, column tiles]: EMPTY, PARTIAL or FULL, as the schedule of an axis lists the tiles.
 
-    They are counted from the slots of that axis, or of the other one where it is unbounded. Full is a tile whose every
-    row below `rows` sees all columns of the tile, which all exist; rows past the last do not count.
+    They are counted from the slots of that axis, or of the other one where it is unbounded; from the pairs where the
+    mask is tested by bits. Full is a tile whose every row below `rows` sees all columns of the tile, which all exist;
+    rows past the last do not count.
     """
     import numpy as np
 
+    if preprocess.pair is not None:
+        mask = pair_mask(preprocess, env, tile)
+        padded = np.zeros([-(-n // size) * size for n, size in zip(mask.shape, tile, strict=True)], dtype=bool)
+        padded[: mask.shape[0], : mask.shape[1]] = mask
+        m, n = (length // size for length, size in zip(padded.shape, tile, strict=True))
+        pairs = padded.reshape(m, tile[0], n, tile[1]).sum(axis=(1, 3))
+        return _states(pairs, mask.shape[0], tile)
     axis = schedule if preprocess.slots_of(schedule) is not None else "cols" if schedule == "rows" else "rows"
     lengths = int(env["rows"]), int(env["cols"])
     fixed, moving = (0, 1) if axis == "rows" else (1, 0)
@@ -118,8 +163,14 @@ def tile_states(
     seen = np.maximum(np.minimum(hi, start + tile[moving]) - np.maximum(lo, start), 0).sum(axis=0)
     pairs = np.zeros((tiles[fixed], tiles[moving]), dtype=np.int64)
     np.add.at(pairs, np.arange(lengths[fixed]) // tile[fixed], seen)
-    pairs = pairs if axis == "rows" else pairs.T
-    valid = np.minimum(lengths[0] - np.arange(tiles[0]) * tile[0], tile[0])[:, None]
+    return _states(pairs if axis == "rows" else pairs.T, lengths[0], tile)
+
+
+def _states(pairs: np.ndarray, rows: int, tile: tuple[int, int]) -> np.ndarray:
+    """The state of each tile from the number of its visible pairs, [row tiles, column tiles]."""
+    import numpy as np
+
+    valid = np.minimum(rows - np.arange(len(pairs)) * tile[0], tile[0])[:, None]
     return np.where(pairs == 0, EMPTY, np.where(pairs == valid * tile[1], FULL, PARTIAL)).astype(np.int32)
 
 
@@ -130,13 +181,15 @@ def kernel_mask(
 
     Tiles that its schedule does not list are invisible, full ones visible without a test; in partial tiles a pair is
     visible if the slots that the kernel tests say so: all of them (`unrolled`), or from the first to the last that
-    touches the tile (`live`).
+    touches the tile (`live`); or if its bit is set (`bits`).
     """
     import numpy as np
 
     visible = kernel.visible
-    by_row = visible.axis.data == "rows"
-    table = slot_table(preprocess, visible.axis.data, env)[: visible.slots.data]
+    axis, count = visible.table or ("rows", 0)
+    by_row = axis == "rows"
+    words = bit_words(preprocess, env, tile) if visible.table is None else None
+    table = slot_table(preprocess, axis, env)[:count] if words is None else None
     states = tile_states(preprocess, SCHEDULE[kernel.role.data], env, tile)  # pyright: ignore[reportArgumentType]
     mask = np.zeros((int(env["rows"]), int(env["cols"])), dtype=bool)
     for m, n in np.ndindex(*states.shape):
@@ -144,7 +197,10 @@ def kernel_mask(
         part = mask[rows, cols]
         if states[m, n] == FULL:
             part[:] = True
-        elif states[m, n] == PARTIAL:
+        elif states[m, n] == PARTIAL and words is not None:
+            column = np.arange(part.shape[1], dtype=np.int64) + cols.start
+            part[:] = words[rows, column // 32][: part.shape[0]] >> (column % 32) & 1
+        elif states[m, n] == PARTIAL and table is not None:
             lines, start = (rows, cols.start) if by_row else (cols, rows.start)
             slots = table[:, :, lines] - start
             seen = _tested(slots, part.shape[1 if by_row else 0], visible.mode.data)

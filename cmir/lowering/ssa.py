@@ -7,7 +7,7 @@ numbers and from checked identifiers with a prefix, so that no name of a spec ca
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, NameLoc, i1
@@ -36,12 +36,18 @@ WIDTH = 120
 class Statements:
     """Prints the ops of one block, nested searches included."""
 
-    def __init__(self, preprocess: PreprocessOp, here: BlockArgument | None, axis: str | None, name: str) -> None:
-        """The code runs over the index vector `here`, written `name`; it indexes tables of kind `axis` unclamped."""
+    def __init__(
+        self,
+        preprocess: PreprocessOp,
+        here: Sequence[tuple[BlockArgument, str | None, str]],
+        vector: str,
+    ) -> None:
+        """The code runs over index vectors: each of `here` is (argument, the kind of table that it indexes unclamped,
+        how it is written). A search is one over `vector`."""
         self.preprocess = preprocess
-        self.here, self.axis = here, axis
-        self.vector = name
-        self.names: dict[SSAValue, str] = {} if here is None else {here: name}
+        self.unclamped = {(argument, kind) for argument, kind, _ in here}
+        self.vector = vector
+        self.names: dict[SSAValue, str] = {argument: name for argument, _, name in here}
         self.kinds = dict(zip(preprocess.body.block.args, preprocess.kinds, strict=True))
         self.lines: list[str] = []
         self.count = 0
@@ -105,8 +111,8 @@ class Statements:
         name, kind = self.kinds[_argument(op.table)]
         table = f"meta_{name}, stride_{name}"
         length = {"row": "rows", "col": "cols"}.get(kind, f"length_{name}")
-        valid = op.index == self.here and kind == self.axis  # the caller keeps the index itself in range
-        index = self.vector if valid else self.name(op.index)
+        valid = (op.index, kind) in self.unclamped  # the caller keeps the index itself in range
+        index = self.name(op.index)
         if len(op.indices) == 2:
             assert isinstance(op.table, BlockArgument) and isinstance(op.table.type, TableType)
             width = op.table.type.entries or 1

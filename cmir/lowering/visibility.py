@@ -10,6 +10,8 @@ axis. It may test the interval table of either axis; one unsigned compare says w
 - *live*: for many slots of which a tile has few. A visit takes up to `LIVE_SLOTS` of the tile's live slots from `begin`
   on, keeps at each position of the table's axis the intervals that meet the block (up to three; the descriptor says how
   many at `most`, and the kernel visits the tile again for more, see skeletons/steps.py), and compares with those alone.
+- *bits*: no table but the words that the preprocess kernel packed. A row needs one word for every 32 columns of the
+  block; the word of a column is chosen by its place in the block, which the GPU's compiler knows.
 """
 
 from __future__ import annotations
@@ -82,6 +84,34 @@ def visibility_hooks(
         prepare, visible = _NOTHING, _moving_test(notes)
     return {
         f"prepare_{kernel}": _function(f"prepare_{kernel}", "table, fixed, n_table", prepare),
+        f"visible_{kernel}": _function(
+            f"visible_{kernel}", "slots, table, fixed, moving, start, n_table, begin, end, most", visible
+        ),
+    }
+
+
+def bits_hooks(kernel: Kernel, comment: str) -> dict[str, str]:
+    """The two hooks of `kernel` for packed bits, `table` with `n_table` words a row: hook name -> source.
+
+    Every listed tile has all of its words, so that nothing is masked: those past the last row or column are zero.
+    """
+    if FIXED_AXIS[kernel] == "rows":
+        prepare, columns, down, across = "fixed * n_table", "moving", "[:, None]", "[None, :]"
+        first = "table + slots[0] + start // 32"
+    else:
+        prepare, columns, down, across = "tl.min(fixed) // 32", "fixed", "[None, :]", "[:, None]"
+        first = "table + moving * n_table + slots[0]"
+    visible = [
+        f"# bits: {comment}",
+        f"first = {first}",
+        f"place = tl.arange(0, {columns}.shape[0])",
+        f"word = tl.load(first){down} + tl.zeros_like(place){across}",
+        f"for k in tl.static_range(1, {columns}.shape[0] // 32):",
+        f"    word = tl.where((place // 32 == k){across}, tl.load(first + k){down}, word)",
+        f"return ((word >> ({columns} % 32){across}) & 1) != 0",
+    ]
+    return {
+        f"prepare_{kernel}": _function(f"prepare_{kernel}", "table, fixed, n_table", [f"return ({prepare},)"]),
         f"visible_{kernel}": _function(
             f"visible_{kernel}", "slots, table, fixed, moving, start, n_table, begin, end, most", visible
         ),

@@ -51,26 +51,27 @@ class ExtractIntervals(ModulePass):
         for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
             require_normal(spec)
             require_no_table(op, spec, "rows")
-            facts = facts_of(spec)
-            table = TableOp(
-                f"{spec.sym_name.data}_rows",
-                spec.sym_name.data,
-                "rows",
-                [self._region(r, facts) for r in spec.regions_of_rows],
-            )
-            table.location = spec.location
-            Rewriter.insert_op(table, InsertPoint.after(spec))
+            Rewriter.insert_op(solve_rows(spec), InsertPoint.after(spec))
 
-    @staticmethod
-    def _region(region: SpecRegionOp, facts: Facts) -> RegionOp:
-        spans: list[SpanOp] = []
-        rows = Entailment(facts, "i", region.lo.data, region.hi.data)
-        for k, clause in enumerate(region.clauses):
-            solutions = solve_all(clause.literals, "j", ZERO, COLS, rows)
-            spans += spans_of(solutions, f"{region.sym_name.data}.{k}", clause)
-        out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, spans)
-        out.location = region.location
-        return out
+
+def solve_rows(spec: SpecOp) -> TableOp:
+    """The spans of columns of every clause, Region by Region."""
+    facts = facts_of(spec)
+    name = spec.sym_name.data
+    table = TableOp(f"{name}_rows", name, "rows", [_region(r, facts) for r in spec.regions_of_rows])
+    table.location = spec.location
+    return table
+
+
+def _region(region: SpecRegionOp, facts: Facts) -> RegionOp:
+    spans: list[SpanOp] = []
+    rows = Entailment(facts, "i", region.lo.data, region.hi.data)
+    for k, clause in enumerate(region.clauses):
+        solutions = solve_all(clause.literals, "j", ZERO, COLS, rows)
+        spans += spans_of(solutions, f"{region.sym_name.data}.{k}", clause)
+    out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, spans)
+    out.location = region.location
+    return out
 
 
 def spans_of(solutions: list[Solution], origin: str, clause: ClauseOp) -> list[SpanOp]:

@@ -23,11 +23,26 @@ After:
 
 Endpoints become SSA, equal terms once. The facts of the spec become numbered checks. Slots that nothing proves disjoint
 are united where they overlap. Every end is clamped into its axis: metadata that break the facts give a wrong mask and a
-status that says so, never an access outside a table. An axis whose table has a residual gets no slots; if both axes
-have one, the pass refuses and names the literals.
+status that says so, never an access outside a table. An axis whose table has a residual gets no slots.
+
+Kernels that test bits (`--choose-axis`) get no slots at all, but the mask pair by pair, from the table of rows:
+
+    row i sees column j  =  any span of the region that holds i:  lo <= j < hi and when and residual(i, j)
+    hull of row i        =  [least lo, largest hi) of its spans that are not empty
+
+Before: `interval.span [0, i + 1) residual (i - j) mod 4 == 0 because "..." from "all.0"`. After:
+
+    descriptor.hull (%i) {
+      ...
+      descriptor.endpoints [%lo, %hi) from "all.0"
+    }
+    descriptor.pair (%i, %j) {
+      ...
+      descriptor.holds %p
+    }
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
@@ -40,9 +55,20 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from cmir.analysis.facts import Fact, Facts, facts_of, in_range
 from cmir.analysis.linear import negate, simplify
-from cmir.dialects.descriptor import EndpointsOp, FactOp, FirstOp, HoldsOp, LengthOp, PreprocessOp, SlotsOp
+from cmir.dialects.descriptor import (
+    EndpointsOp,
+    FactOp,
+    FirstOp,
+    HoldsOp,
+    HullOp,
+    LengthOp,
+    PairOp,
+    PreprocessOp,
+    SlotsOp,
+)
 from cmir.dialects.expr import (
     COLS,
+    FALSE,
     ROWS,
     TRUE,
     ZERO,
@@ -58,9 +84,10 @@ from cmir.dialects.expr import (
     select,
     var,
 )
-from cmir.dialects.interval import TableOp
+from cmir.dialects.interval import SpanOp, TableOp
 from cmir.dialects.maskspec import INDEX, ColsOp, LookupOp, ModOp, RowsOp, SpecOp
 from cmir.errors import SpecError
+from cmir.passes.choose_axis import bounded_slots, tables_of, tests_of
 
 PREDICATES = {"eq": "eq", "lt": "slt", "le": "sle"}
 BINARY: dict[str, type[Operation]] = {
@@ -88,43 +115,29 @@ class LowerDescriptor(ModulePass):
             if (there := built.get(spec.sym_name.data)) is not None:
                 message = f"@{spec.sym_name.data} has a preprocess kernel already"
                 raise SpecError(message, spec, [("it is here", there)])
-            tables = [t for t in op.walk() if isinstance(t, TableOp) and t.spec == spec.sym_name]
-            _require_tables(spec, tables)
-            preprocess = build_preprocess(spec, tables)
-            Rewriter.insert_op(preprocess, InsertPoint.after(tables[-1]))
+            tables = tables_of(op, spec)
+            tests = tests_of(op, spec.sym_name.data)
+            if tests is None:
+                raise SpecError(
+                    f"nothing says yet what the kernels of @{spec.sym_name.data} test; run --choose-axis first", spec
+                )
+            preprocess = build_preprocess(spec, tables, tests.bits)
+            Rewriter.insert_op(preprocess, InsertPoint.after(tests))
 
 
-def _require_tables(spec: SpecOp, tables: list[TableOp]) -> None:
-    name = spec.sym_name.data
-    for axis, flags in (("rows", "--lower-intervals"), ("cols", "--transpose")):
-        if not any(t.axis.data == axis for t in tables):
-            raise SpecError(f"@{name} has no table of {axis} yet; run {flags} first", spec)
-    for table in tables:
-        if table.slots is None and table.residual_span is None:
-            raise SpecError(f"the slots of @{table.sym_name.data} are not numbered yet; run --merge-slots first", table)
-    reasons = [(t, s) for t in tables if (s := t.residual_span) is not None]
-    if len(reasons) == len(tables):
-        notes = [
-            (f"{t.axis.data}: '{s.residual.data}' bounds no interval, since {s.reason.data}", s)
-            for t, s in reasons
-            if s.residual is not None and s.reason is not None
-        ]
-        raise SpecError(
-            f"mask @{name} is bounded neither by row nor by column, so no number of intervals says it; "
-            "state the fact that is missing, or change the rule",
-            spec,
-            notes,
-        )
-
-
-def build_preprocess(spec: SpecOp, tables: list[TableOp]) -> PreprocessOp:
+def build_preprocess(spec: SpecOp, tables: Sequence[TableOp], bits: bool) -> PreprocessOp:
+    """The preprocess kernel from the tables of rows and of columns: slots of the bounded ones, or bits."""
     facts = facts_of(spec)
     arguments = list(spec.body.block.args)
     block = Block(arg_types=[a.type for a in arguments])
     metadata = dict(zip((p.name for p in facts.parameters), block.args, strict=True))
-    for table in sorted(tables, key=lambda t: t.axis.data != "rows"):
-        if table.slots is not None:
-            op = _slots(table, metadata)
+    for table in tables:
+        ops: list[SlotsOp | HullOp | PairOp] = []
+        if bits and table.axis.data == "rows":
+            ops = [_hull(table, metadata), _pair(table, metadata)]
+        elif not bits and bounded_slots(table) is not None:
+            ops = [_slots(table, metadata)]
+        for op in ops:
             op.location = table.location
             block.add_op(op)
     for number, fact in enumerate(facts.facts, 1):
@@ -164,6 +177,53 @@ def _slots(table: TableOp, metadata: Mapping[str, SSAValue]) -> SlotsOp:
     slots = [(emitter.emit(lo), emitter.emit(hi)) for lo, hi in ends]
     emitter.builder.insert(EndpointsOp(slots, origins))
     return SlotsOp(table.axis.data, Region(emitter.block))
+
+
+def _hull(table: TableOp, metadata: Mapping[str, SSAValue]) -> HullOp:
+    here = var(table.fixed)
+    zero, end = table.bounds
+    origins: list[str] = []
+    emitter = _Emitter(metadata)
+    emitter.bind(table.fixed)
+    lowest, highest = emitter.emit(end), emitter.emit(zero)
+    for region in table.regions_of_table:
+        inside = _inside(here, table, region.lo.data, region.hi.data)
+        for span in region.spans:
+            lo, hi = simplify(maximum(zero, span.lo.data)), simplify(minimum(end, span.hi.data))
+            live = simplify(and_(inside, span.condition, lt(lo, hi)))
+            emitter.note(f"hull: {', '.join(span.origins)}", region)
+            lowest = emitter.add(arith.MinSIOp(lowest, emitter.emit(_choose(live, lo, end))))
+            highest = emitter.add(arith.MaxSIOp(highest, emitter.emit(_choose(live, hi, zero))))
+            origins += span.origins
+    emitter.builder.insert(EndpointsOp([(lowest, highest)], [list(dict.fromkeys(origins))]))
+    return HullOp(Region(emitter.block))
+
+
+def _pair(table: TableOp, metadata: Mapping[str, SSAValue]) -> PairOp:
+    here = var(table.fixed)
+    emitter = _Emitter(metadata)
+    for index in ("i", "j"):
+        emitter.bind(index)
+    seen: SSAValue | None = None
+    for region in table.regions_of_table:
+        inside = _inside(here, table, region.lo.data, region.hi.data)
+        for span in region.spans:
+            emitter.note(f"pair: {', '.join(span.origins)}", region)
+            held = emitter.emit(simplify(and_(inside, *_held(span, table))))
+            seen = held if seen is None else emitter.add(arith.OrIOp(seen, held))
+    emitter.builder.insert(HoldsOp(emitter.emit(FALSE) if seen is None else seen))
+    return PairOp(Region(emitter.block))
+
+
+def _held(span: SpanOp, table: TableOp) -> list[Expr]:
+    """The literals of `span.contains`, less what holds of every column that exists."""
+    zero, end = table.bounds
+    lo, hi = span.lo.data, span.hi.data
+    lows = [a for a in (lo.args if lo.op == "max" else (lo,)) if a != zero]
+    highs = [a for a in (hi.args if hi.op == "min" else (hi,)) if a != end]
+    residual = TRUE if span.residual is None else span.residual.data
+    bounds = [*(le(a, table.moving) for a in lows), *(lt(table.moving, a) for a in highs)]
+    return [*bounds, span.condition, residual]
 
 
 def _choose(condition: Expr, a: Expr, b: Expr) -> Expr:
@@ -237,7 +297,7 @@ class _Emitter:
         self.memo[out] = self.emit(e)
         return out
 
-    def _add(self, op: Operation) -> SSAValue:
+    def add(self, op: Operation) -> SSAValue:
         op.location = self.location
         return self.builder.insert(op).results[0]
 
@@ -246,43 +306,43 @@ class _Emitter:
             case "const":
                 if not -(2**31) <= e.value < 2**31:
                     raise SpecError(f"the number {e.value} does not fit the kernels' int32", self.source)
-                return self._add(arith.ConstantOp(IntegerAttr(e.value, INDEX)))
+                return self.add(arith.ConstantOp(IntegerAttr(e.value, INDEX)))
             case "bool":
-                return self._add(arith.ConstantOp(BoolAttr.from_bool(bool(e.value))))
+                return self.add(arith.ConstantOp(BoolAttr.from_bool(bool(e.value))))
             case "var":
                 return self._variable(e.name)
             case "lookup":
-                return self._add(LookupOp(self.metadata[e.name], *map(self.emit, e.args)))
+                return self.add(LookupOp(self.metadata[e.name], *map(self.emit, e.args)))
             case "neg":
-                return self._add(arith.SubiOp(self.emit(const(0)), self.emit(e.args[0])))
+                return self.add(arith.SubiOp(self.emit(const(0)), self.emit(e.args[0])))
             case "not":
-                return self._add(arith.XOrIOp(self.emit(e.args[0]), self.emit(TRUE)))
+                return self.add(arith.XOrIOp(self.emit(e.args[0]), self.emit(TRUE)))
             case "select":
-                return self._add(arith.SelectOp(*map(self.emit, e.args)))
+                return self.add(arith.SelectOp(*map(self.emit, e.args)))
             case "first":
                 return self._first(e)
             case op if op in PREDICATES:
-                return self._add(arith.CmpiOp(self.emit(e.args[0]), self.emit(e.args[1]), PREDICATES[op]))
+                return self.add(arith.CmpiOp(self.emit(e.args[0]), self.emit(e.args[1]), PREDICATES[op]))
             case op if op in BINARY:
                 out = self.emit(e.args[0])
                 for a in e.args[1:]:
-                    out = self._add(BINARY[op](out, self.emit(a)))  # pyright: ignore[reportCallIssue]
+                    out = self.add(BINARY[op](out, self.emit(a)))  # pyright: ignore[reportCallIssue]
                 return out
             case _:
                 raise SpecError(f"'{e}' has no code; run --canonicalize-intervals first")
 
     def _variable(self, name: str) -> SSAValue:
         if name == "rows":
-            return self._add(RowsOp())
+            return self.add(RowsOp())
         if name == "cols":
-            return self._add(ColsOp())
+            return self.add(ColsOp())
         if name in self.metadata:
             return self.metadata[name]
-        return self._add(LengthOp(self.metadata[name.removesuffix("_length")]))
+        return self.add(LengthOp(self.metadata[name.removesuffix("_length")]))
 
     def _first(self, e: Expr) -> SSAValue:
         lo, hi = self.emit(e.args[0]), self.emit(e.args[1])
         inner = _Emitter(self.metadata, self)
         inner.bind(e.name)
         inner.builder.insert(HoldsOp(inner.emit(e.args[2])))
-        return self._add(FirstOp(lo, hi, Region(inner.block)))
+        return self.add(FirstOp(lo, hi, Region(inner.block)))

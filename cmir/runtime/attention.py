@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import torch
 from torch.autograd.function import once_differentiable
 
+from cmir.dialects.attention import ROLES
 from cmir.errors import CmirError, ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
 from cmir.runtime.configs import HEAD_DIMS, Block, Config, attention_config
@@ -315,9 +316,15 @@ def _programs(length: int, tile: int, block: int, heads: int) -> int:
 
 
 def _schedule(desc: Descriptor, kernel: Kernel) -> tuple[tuple[torch.Tensor | int, ...], int]:
-    """The arguments of a kernel that say what it visits and tests, and the slots of its live test (0: unrolled)."""
-    row_slots, col_slots = desc.signature.row_slots, desc.signature.col_slots
-    if table_axis(kernel, row_slots, col_slots) == "rows":
+    """The arguments of a kernel that say what it visits and tests (a table and its positions, or bits and the words of
+    a row), and the slots of its live test (0: unrolled, or bits)."""
+    row_slots, col_slots, tests = desc.signature.row_slots, desc.signature.col_slots, desc.signature.tests
+    test = table_axis(kernel, row_slots, col_slots) if tests is None else tests[ROLES.index(kernel)]
+    slots = 0
+    if test == "bits":
+        table = desc.bits
+        positions = 0 if table is None else table.shape[2]
+    elif test == "rows":
         table, slots, positions = desc.row_table, row_slots, desc.rows
     else:
         table, slots, positions = desc.col_table, col_slots, desc.cols

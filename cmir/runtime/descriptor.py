@@ -28,6 +28,9 @@ CHEAP_TO_CLEAR = 2**21
 """Of a descriptor's int32, how many are all cleared, though only its counters must be: 2 us for 8 MiB, less than what a
 second operation costs the host."""
 
+MAX_BITS = 2**32
+"""Most bytes of packed bits in one descriptor: 4 GiB, a mask of about 185,000 rows and columns."""
+
 _ALIGNMENT = 32
 """Of each tensor in the allocation, in int32: pointers are aligned whatever the lengths, so kernels never recompile."""
 
@@ -47,13 +50,17 @@ class Descriptor:
 
     With TM, TN the number of row and column tiles, for rows (for columns swap M and N):
 
-    - `row_table` int32 [Z, K, 2, M]: the visible columns of a row are the K intervals [lo, hi); None if unbounded.
+    - `row_table` int32 [Z, K, 2, M]: the visible columns of a row are the K intervals [lo, hi); None if unbounded or
+      not tested.
     - `row_count` int32 [Z, TM, 2]: number of partial and of full tiles in each row of tiles.
     - `row_index` int32 [Z, TM, TN]: partial tile ids from the front, full ones at the back, the rest undefined.
     - `row_live` int32 [Z, TM, TN]: first live slot | end << 12 | most a line meets << 24 of each
       partial tile, of the table that the schedule's kernels test (one entry if not asked for).
     - `row_order` int32 [Z, TM]: tile rows by listed tiles, most first.
     - `row_state` int32 [Z, TM, ceil(TN / 16)]: two bits a tile: 0 empty, 1 partial, 2 full.
+
+    A mask that is tested by bits has no table but `bits`, int32 [Z, rows in tiles, ceil(columns in tiles / 32)]: bit
+    j % 32 of word (i, j // 32) says whether row i sees column j. Only words of partial tiles mean something.
 
     `area` int64 [Z] is the number of visible pairs; `status` int64 [Z] is 0, or (number of the broken fact) << 32 |
     where; `check()` reads it. All are views of `memory`. Made by `build`; not to be changed.
@@ -111,6 +118,10 @@ class Descriptor:
     @property
     def col_table(self) -> torch.Tensor | None:
         return self.view("col_table") if self.signature.col_slots else None
+
+    @property
+    def bits(self) -> torch.Tensor | None:
+        return self.view("bits") if self.signature.bits else None
 
     @property
     def masks(self) -> int:
@@ -217,9 +228,19 @@ def make_plan(
             f"mask {signature.name!r}: an interval table of {max(row_slots * rows, col_slots * cols)} intervals a mask "
             f"is too large; expected rows and cols such that it has less than {2**30}"
         )
+    bits = signature.bits
+    layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live, bits)
+    if bits and (size := 4 * math.prod(layout.places["bits"].shape)) > MAX_BITS:
+        raise MetadataError(
+            f"mask {signature.name!r} is tested by bits, one a pair: {packed.masks} of {rows} x {cols} take "
+            f"{size / 2**30:.1f} GiB; expected at most {MAX_BITS / 2**30:.0f} GiB a descriptor"
+        )
     transposed = {(0, col_slots): "row", (row_slots, 0): "col"}.get((row_slots, col_slots))
+    if bits:
+        transposed = "col"
     if transposed and any(live):
         live = (True, True)  # the derived schedule copies its slots from the other one
+        layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live, bits)
     return Plan(
         module=module,
         signature=signature,
@@ -231,7 +252,7 @@ def make_plan(
         entries=packed.entries,
         places=packed.places,
         between=tuple(None if place in packed.places else value for place, value in enumerate(packed.arguments)),
-        layout=_layout(packed.masks, rows, cols, tile, row_slots, col_slots, live),
+        layout=layout,
         constants={
             "ROW_SLOTS": row_slots,
             "COL_SLOTS": col_slots,
@@ -239,6 +260,7 @@ def make_plan(
             "TILE_N": tile[1],
             "ROW_LIVE": live[0],
             "COL_LIVE": live[1],
+            "BITS": bits,
         },
         transposed=transposed,
     )
@@ -371,6 +393,7 @@ def _layout(
     row_slots: int,
     col_slots: int,
     live: tuple[bool, bool],
+    bits: bool,
 ) -> Layout:
     """The cut that the preprocess kernel makes too: the same tensors, in this order."""
     m, n = -(-rows // tile[0]), -(-cols // tile[1])
@@ -382,6 +405,7 @@ def _layout(
         "parts": (masks, 2, programs),
         "row_table": (masks, row_slots, 2, rows),
         "col_table": (masks, col_slots, 2, cols),
+        "bits": (masks, m * tile[0], -(-n * tile[1] // 32)) if bits else (1,),
     }
     for axis, tiles, others, has_live in (("row", m, n, live[0]), ("col", n, m, live[1])):
         shapes[f"{axis}_state"] = (masks, tiles, -(-others // 16))

@@ -22,6 +22,7 @@ from xdsl.printer import Printer
 
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.layouts import orders_of
+from cmir.dialects.attention import TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import Parameter as SpecParameter
@@ -29,7 +30,8 @@ from cmir.dialects.maskspec import SpecOp
 from cmir.errors import CmirError, MetadataError, SpecError
 from cmir.layouts import add_layout
 from cmir.lowering.triton import lowered, print_module
-from cmir.lowering.visibility import Kernel, needs_live_test, table_axis
+from cmir.lowering.visibility import needs_live_test
+from cmir.passes.choose_axis import remarks_of
 from cmir.runtime import cache
 from cmir.signature import Fact, Parameter, Signature
 from cmir.tools import driver
@@ -57,6 +59,7 @@ def compile(
     *,
     statics: Mapping[str, int] | None = None,
     layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None = None,
+    test: Literal["auto", "rows", "cols", "bits"] = "auto",
 ) -> CompiledMask:
     """Compile a mask.
 
@@ -65,16 +68,18 @@ def compile(
         statics: other values for statics of the spec, e.g. `{"radius": 8}`.
         layout: the order in which tokens are stored, one of `cmir.layouts`, of both axes or of those that a dict names.
             Metadata keep the order of the tokens; q, k, v and the output are in the layout's, see `Descriptor.permute`.
+        test: what the kernels test in partial tiles: intervals of rows, of columns, or a bit for every pair; by default
+            what is cheapest, bits only where nothing else says the mask.
 
     Returns:
         The compiled mask. The same text gives the same object within a process, and comes from an on-disk cache between
         processes.
 
     Raises:
-        SpecError: the spec is wrong, or no finite number of intervals says it on either axis.
+        SpecError: the spec is wrong, or is not to be tested by an axis that no number of intervals says.
     """
     try:
-        return _compile(spec, statics, layout)
+        return _compile(spec, statics, layout, test)
     except RecursionError:
         raise SpecError(
             "the spec is nested too deeply, or has too many Regions, for the compiler; make it flatter"
@@ -85,6 +90,7 @@ def _compile(
     spec: str | Path | MaskSpec,
     statics: Mapping[str, int] | None,
     layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None,
+    test: str,
 ) -> CompiledMask:
     if not isinstance(spec, str | Path) and not hasattr(spec, "module"):
         hint = "; a mask_mod is not imported: write its rule as a MaskSpec" if callable(spec) else ""
@@ -112,19 +118,21 @@ def _compile(
         specs = [add_layout(specs[0], layout)]
         module = ModuleOp([specs[0]])
     _check_parameters(specs[0])
-    return _compiled(_text(module), module)
+    return _compiled(_text(module), module, test)
 
 
 _masks: dict[str, CompiledMask] = {}
 
 
-def _compiled(text: str, module: ModuleOp) -> CompiledMask:
+def _compiled(text: str, module: ModuleOp, test: str) -> CompiledMask:
+    if test != "auto":
+        text = f"{test}\0{text}"
     if text in _masks:
         return _masks[text]
     key = cache.key_of(text)
     result, triton = _cached(key) or (None, "")
     if result is None:
-        result = lowered(Registry.installed().context(), module)
+        result = lowered(Registry.installed().context(), module, test)
         preprocess = next(op for op in result.walk() if isinstance(op, PreprocessOp))
         triton = print_module(result, preprocess)
         cache.write(key, {"ir": _text(result), "triton": triton})
@@ -140,7 +148,7 @@ def _packed(mask: CompiledMask) -> CompiledMask:
     result, triton = _cached(key) or (None, "")
     if result is None:
         context = Registry.installed().context()
-        tables = [op.clone() for op in mask.module.ops if isinstance(op, SpecOp | TableOp)]
+        tables = [op.clone() for op in mask.module.ops if isinstance(op, SpecOp | TableOp | TestsOp)]
         packed = ModuleOp(tables)
         Pack().apply(context, packed)
         result = lowered(context, packed)
@@ -220,6 +228,8 @@ class CompiledMask:
         self.facts: Facts = facts_of(self._spec)
         self._tables = {op.axis.data: op for op in module.walk() if isinstance(op, TableOp)}
         self._preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
+        self._tests = next(op for op in module.walk() if isinstance(op, TestsOp))
+        tests = self._tests.tests
         self.name = self._spec.sym_name.data
         self.signature = Signature(
             self.name,
@@ -227,6 +237,7 @@ class CompiledMask:
             self._preprocess.slot_count("rows"),
             self._preprocess.slot_count("cols"),
             tuple(Fact(f.text.data, f.over.data) for f in self._preprocess.facts),  # pyright: ignore[reportArgumentType]
+            (tests["forward"], tests["dq"], tests["dkv"]),
         )
 
         self._plans: dict[object, Plan] = {}
@@ -260,6 +271,17 @@ class CompiledMask:
         return {
             axis: None if t.slots is None else t.slots.data for axis, t in sorted(self._tables.items(), reverse=True)
         }
+
+    @property
+    def tests(self) -> dict[str, str]:
+        """What the kernels forward, dq and dkv test in partial tiles: intervals of rows, of cols, or bits."""
+        return {role: test for role, test in self._tests.tests.items()}
+
+    @functools.cached_property
+    def remarks(self) -> list[str]:
+        """Why an axis is unbounded, with its place in the spec and what would bound it; none if both are bounded."""
+        tables = [self._tables[axis] for axis in ("rows", "cols")]
+        return [r.render() for r in remarks_of(self._spec, tables, self._tests, self._surface)]
 
     @property
     def ir(self) -> str:
@@ -502,9 +524,9 @@ class CompiledMask:
     @functools.cached_property
     def _live(self) -> tuple[bool, bool]:
         """Whether the kernels of the row schedule and of the column schedule test live slots only."""
-        kernels: tuple[Kernel, Kernel] = ("forward", "dkv")
-        counts = {"rows": self.signature.row_slots, "cols": self.signature.col_slots}
-        row, col = (needs_live_test(counts[table_axis(k, counts["rows"], counts["cols"])] or 0) for k in kernels)
+        counts = {"rows": self.signature.row_slots, "cols": self.signature.col_slots, "bits": 0}
+        tests = self._tests.tests
+        row, col = (needs_live_test(counts[test] or 0) for test in (tests["forward"], tests["dkv"]))
         return row, col
 
     def _check_host_facts(self, numbers: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 `main` is the command; `command_line` parses its arguments, `driver` does the work. Errors go to standard error as
 `file:line:col: error: message` with the source line and a caret, and the exit code is 1; `CMIR_DEBUG=1` adds the
-traceback.
+traceback. Remarks of passes look the same and fail nothing.
 """
 
 import gc
@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.targets.mlir import MLIRTarget
 
-from cmir.errors import CmirError, SpecError
+from cmir.errors import CmirError, Remark, SpecError, listening
 from cmir.tools.command_line import CommandLine, explain, help_text, parse_arguments
 from cmir.tools.driver import Observer, emit, parse, run_pipeline
 from cmir.tools.expected import check_expectations
@@ -60,19 +60,22 @@ def _run(argv: Sequence[str]) -> int:
     name, text = read_input(line.input)
     pieces = list(_split(text)) if "--split-input-file" in line else [(1, text)]
     results: list[str | SpecError] = []
+    remarks: list[Remark] = []
+    verify = "--verify-diagnostics" in line
     for first_line, piece in pieces:
         try:
-            module = parse(piece, name, context, first_line=first_line)
-            run_pipeline(module, passes, context, observer=_Tracer(line))
-            results.append(emit(module, target, context))
+            with listening(remarks.append if verify else _print_remark):
+                module = parse(piece, name, context, first_line=first_line)
+                run_pipeline(module, passes, context, observer=_Tracer(line))
+                results.append(emit(module, target, context))
         except SpecError as error:
             results.append(error)
-            if "--verify-diagnostics" not in line:
+            if not verify:
                 _report(error)
 
     errors = [result for result in results if isinstance(result, SpecError)]
-    if "--verify-diagnostics" in line:
-        wrong = check_expectations(name, text, errors)
+    if verify:
+        wrong = check_expectations(name, text, errors, remarks)
         for error in wrong:
             _report(error)
         return 1 if wrong else 0
@@ -127,6 +130,10 @@ class _Tracer(Observer):
 
     def _dump(self, when: str, pass_: ModulePass, module: ModuleOp) -> None:
         print(f"// -----// IR Dump {when} {pass_} //----- //\n{emit(module)}", file=sys.stderr)
+
+
+def _print_remark(remark: Remark) -> None:
+    print(remark.render(), file=sys.stderr)
 
 
 def _report(error: Exception) -> None:

@@ -58,7 +58,7 @@ Examples:
   cm-opt --lower-intervals spec.mlir              the interval table of every Region
   cm-opt --dnf-normalize --cse spec.mlir          passes run in the order given
   cm-opt --lower-intervals --print-ir-after-all spec.mlir
-  cm-opt --lower-intervals --transpose --lower-descriptor --lower-attention -t triton spec.mlir
+  cm-opt --lower-intervals --transpose --choose-axis --lower-descriptor --lower-attention spec.mlir
   cm-opt --load my_pass.py --my-pass spec.mlir    a pass of your own
   cm-opt --explain merge-slots                    what one pass does
 """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MASK = "hstu"
-PIPELINE = ("lower-intervals", "transpose", "lower-descriptor", "lower-attention")
+PIPELINE = ("lower-intervals", "transpose", "choose-axis", "lower-descriptor", "lower-attention")
 
 
 @dataclass(frozen=True)

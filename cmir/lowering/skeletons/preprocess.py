@@ -3,6 +3,8 @@
 
 `preprocess` is one launch of one program per row tile and one per column tile, for each mask of the batch. A program
 computes the slots of its tile, lists the tiles of the other axis that they touch, and checks its share of the facts.
+Where no slots say the mask, the program of a row tile asks the rule itself about every pair in the tiles that its rows
+may touch, and packs the answers: bit j % 32 of word (i, j // 32) says whether row i sees column j.
 `transpose_schedule` is launched after it only where one axis has no bounded number of slots: it derives that axis's
 lists from the other axis's tile states.
 
@@ -99,6 +101,20 @@ def store_col_slots(table, j, mask, z, rows, cols, META):
     tl.store(table + cols + j, rows, mask=mask)
 
 
+# hook: row_hull
+@triton.jit
+def row_hull(i, z, rows, cols, META):
+    """Columns [lo, hi) beyond which row i sees nothing; lo >= hi: it sees nothing at all."""
+    return tl.zeros_like(i), tl.minimum(i + 1, cols)
+
+
+# hook: pair_visible
+@triton.jit
+def pair_visible(i, j, z, rows, cols, META):
+    """Whether rows i, [M, 1], see columns j, [1, N]: broadcastable to [M, N]."""
+    return j <= i
+
+
 # hook: scalar_facts
 @triton.jit
 def scalar_facts(z, rows, cols, META):
@@ -150,6 +166,15 @@ def append_tiles(state, index, live, base, t, partial, full, n_partial, n_full, 
         tl.store(live + front, live_word, mask=partial)
     total = tl.sum(pair)
     return n_partial + (total & 0xFFFF), n_full + (total >> 16)
+
+
+@triton.jit
+def clear_outside(state, words, first_chunk, end_chunk):
+    """Tiles outside the chunks from `first_chunk` up to `end_chunk` are empty."""
+    for base in range(0, words, BLOCK):
+        word = base + tl.arange(0, BLOCK)
+        outside = (word < first_chunk * (STEP // 16)) | (word >= end_chunk * (STEP // 16))
+        tl.store(state + word, tl.zeros([BLOCK], tl.int32), mask=(word < words) & outside)
 
 
 @triton.jit
@@ -209,11 +234,7 @@ def list_tiles(
         core_end = tl.where((tile + 1) * TILE_N > cols, 0, core_end)
     first_chunk = tl.min(lowest) // (OTHER * STEP)
     end_chunk = tl.cdiv(tl.max(highest), OTHER * STEP)
-    words = tl.cdiv(tiles, 16)
-    for base in range(0, words, BLOCK):
-        word = base + tl.arange(0, BLOCK)
-        outside = (word < first_chunk * (STEP // 16)) | (word >= end_chunk * (STEP // 16))
-        tl.store(state + word, tl.zeros([BLOCK], tl.int32), mask=(word < words) & outside)
+    clear_outside(state, tl.cdiv(tiles, 16), first_chunk, end_chunk)
 
     n_partial = 0
     n_full = 0
@@ -269,6 +290,92 @@ def list_tiles(
                 LIVE,
             )
             pairs += tl.sum(visible).to(tl.int64)
+    tl.store(count, n_partial)
+    tl.store(count + 1, n_full)
+    tl.atomic_add(bins + (tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
+    return pairs
+
+
+@triton.jit
+def list_bits(
+    bits,
+    state,
+    count,
+    bins,
+    index,
+    tile,
+    z,
+    rows,
+    cols,
+    META,
+    TILE_M: tl.constexpr,
+    TILE_N: tl.constexpr,
+):
+    """States and list of the tiles that row tile `tile` touches, and the words of them; its visible pairs, int64.
+
+    `bits` is the mask's matrix [row tiles * TILE_M, ceil(column tiles * TILE_N / 32)]. Of a tile that may be seen every
+    word is stored, zero past the last row and column; those of other tiles stay undefined.
+    """
+    tiles = tl.cdiv(cols, TILE_N)
+    words = tl.cdiv(tiles * TILE_N, 32)
+    line = tile * TILE_M + tl.arange(0, TILE_M)
+    row_mask = line < rows
+    i = tl.minimum(line, rows - 1)
+    lo, hi = row_hull(
+        i,
+        z,
+        rows,
+        cols,
+        META,
+    )
+    some = row_mask & (lo < hi)
+    lowest = tl.min(tl.where(some, tl.maximum(lo, 0), cols)).to(tl.int32)
+    highest = tl.max(tl.where(some, tl.minimum(hi, cols), 0)).to(tl.int32)
+    first_tile = lowest // TILE_N
+    end_tile = tl.cdiv(highest, TILE_N)
+    first_chunk = first_tile // STEP
+    end_chunk = tl.cdiv(end_tile, STEP)
+    clear_outside(state, tl.cdiv(tiles, 16), first_chunk, end_chunk)
+
+    lane = tl.arange(0, 32)
+    n_partial = 0
+    n_full = 0
+    pairs = tl.full([], 0, tl.int64)
+    for chunk in range(first_chunk, end_chunk):
+        t = chunk * STEP + tl.arange(0, STEP)
+        visible = tl.zeros([STEP], tl.int32)
+        first_word = tl.maximum(chunk * STEP, first_tile) * TILE_N // 32
+        end_word = tl.cdiv(tl.minimum((chunk + 1) * STEP, end_tile) * TILE_N, 32)
+        for word in range(first_word, end_word):
+            column = word * 32 + lane
+            seen = pair_visible(
+                i[:, None],
+                tl.minimum(column, cols - 1)[None, :],
+                z,
+                rows,
+                cols,
+                META,
+            )
+            seen = (row_mask[:, None] & (column < cols)[None, :] & seen).to(tl.int32)
+            tl.store(bits + line * words + word, tl.sum(seen << lane[None, :], axis=1))
+            of_tile = (column // TILE_N)[:, None] == t[None, :]
+            visible += tl.sum(tl.where(of_tile, tl.sum(seen, axis=0)[:, None], 0), axis=0)
+        valid = tl.minimum(rows - tile * TILE_M, TILE_M) * TILE_N
+        n_partial, n_full = append_tiles(
+            state,
+            index,
+            index,
+            chunk * STEP,
+            t,
+            (visible > 0) & (visible < valid),
+            visible == valid,
+            n_partial,
+            n_full,
+            tiles,
+            visible,
+            False,
+        )
+        pairs += tl.sum(visible).to(tl.int64)
     tl.store(count, n_partial)
     tl.store(count + 1, n_full)
     tl.atomic_add(bins + (tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
@@ -350,8 +457,9 @@ def preprocess(
     TILE_N: tl.constexpr,
     ROW_LIVE: tl.constexpr,
     COL_LIVE: tl.constexpr,
+    BITS: tl.constexpr = False,
 ):
-    """Grid (max(1, row tiles + column tiles), masks).
+    """Grid (max(1, row tiles + column tiles), masks). BITS: there are no slots, and rows are listed by the rule.
 
     `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it, with zeroed counters at its head;
     `entries` is the length of the longest free table. One pointer for all: a launch costs the host by the argument.
@@ -375,7 +483,9 @@ def preprocess(
     parts_at = status_at + padded(2 * masks)
     row_table_at = parts_at + padded(4 * masks * programs)
     col_table_at = row_table_at + padded(masks * (2 * ROW_SLOTS) * rows)
-    row_state_at = col_table_at + padded(masks * (2 * COL_SLOTS) * cols)
+    bits_at = col_table_at + padded(masks * (2 * COL_SLOTS) * cols)
+    line_words = tl.cdiv(col_tiles * TILE_N, 32)
+    row_state_at = bits_at + padded(masks * (row_tiles * TILE_M) * line_words if BITS else 1)
     row_count_at = row_state_at + padded(masks * row_tiles * row_words)
     row_index_at = row_count_at + padded(masks * row_tiles * 2)
     row_live_at = row_index_at + padded(masks * row_tiles * col_tiles)
@@ -445,6 +555,22 @@ def preprocess(
                 TILE_N,
                 True,
                 ROW_LIVE,
+            )
+        if BITS:
+            row_line = mask_number * row_tiles + p
+            pairs += list_bits(
+                memory + bits_at + mask_number * (row_tiles * TILE_M) * line_words,
+                row_state + p.to(tl.int64) * tl.cdiv(col_tiles, 16),
+                row_count + 2 * p,
+                row_bins,
+                row_index + row_line * col_tiles,
+                p,
+                z,
+                rows,
+                cols,
+                META,
+                TILE_M,
+                TILE_N,
             )
     elif p < row_tiles + col_tiles:
         tile = p - row_tiles
@@ -527,7 +653,7 @@ def preprocess(
         word = tl.min(all_broken)
         tl.store(status + z, tl.where(word == NO_BREAK, 0, word))
     # Each axis has its own last program, so that the two are ordered at the same time.
-    if ROW_SLOTS > 0:
+    if ROW_SLOTS > 0 or BITS:
         order_last(p, row_tiles, arrived + 3 * z + 1, row_count, row_bins, row_order, mask_number, col_tiles)
     if COL_SLOTS > 0:
         order_last(

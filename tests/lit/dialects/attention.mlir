@@ -12,7 +12,7 @@
 // CHECK-NEXT: }
 // GENERIC:      "attention.kernel"() <{sym_name = "m_forward", role = "forward", preprocess = "m_preprocess"}> ({
 // GENERIC-NEXT:   "attention.tiles"() <{state = "partial", schedule = "rows"}> ({
-// GENERIC-NEXT:     "attention.visible"() <{axis = "cols", slots = #builtin.int<2>, mode = "unrolled"}> : () -> ()
+// GENERIC-NEXT:     "attention.visible"() <{mode = "unrolled", axis = "cols", slots = #builtin.int<2>}> : () -> ()
 // GENERIC-NEXT:   }) : () -> ()
 // GENERIC-NEXT:   "attention.tiles"() <{state = "full", schedule = "rows"}> ({
 attention.kernel @m_forward forward of @m_preprocess {
@@ -39,6 +39,25 @@ attention.kernel @m_dkv dkv of @m_preprocess {
 attention.kernel @"k\0A@triton.jit" dq of @"p \"q\"" {
   attention.tiles partial schedule rows {
     attention.visible axis rows slots 1 unrolled
+  }
+  attention.tiles full schedule rows {
+  }
+}
+
+// Bits are neither of rows nor of columns.
+// CHECK:      attention.tests of @m forward bits, dq bits, dkv bits
+// CHECK-NEXT: attention.tests of @n forward rows, dq cols, dkv rows
+// GENERIC:    "attention.tests"() <{spec = "m", chosen = ["bits", "bits", "bits"]}> : () -> ()
+attention.tests of @m forward bits, dq bits, dkv bits
+attention.tests of @n forward rows, dq cols, dkv rows
+
+// CHECK:      attention.kernel @m_dq dq of @m_preprocess {
+// CHECK-NEXT:   attention.tiles partial schedule rows {
+// CHECK-NEXT:     attention.visible bits
+// GENERIC:        "attention.visible"() <{mode = "bits"}> : () -> ()
+attention.kernel @m_dq dq of @m_preprocess {
+  attention.tiles partial schedule rows {
+    attention.visible bits
   }
   attention.tiles full schedule rows {
   }

@@ -58,7 +58,7 @@ attention.kernel @k forward of @p {
 
 attention.kernel @k forward of @p {
   attention.tiles partial schedule rows {
-    // expected-error@+1 {{visibility is tested on an axis, for a number of slots, unrolled or live}}
+    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots, unrolled or live}}
     attention.visible axis rows slots -1 unrolled
   }
   attention.tiles full schedule rows {
@@ -69,7 +69,7 @@ attention.kernel @k forward of @p {
 
 attention.kernel @k forward of @p {
   attention.tiles partial schedule rows {
-    // expected-error@+1 {{visibility is tested on an axis, for a number of slots, unrolled or live}}
+    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots, unrolled or live}}
     "attention.visible"() <{axis = "diagonals", slots = #builtin.int<1>, mode = "unrolled"}> : () -> ()
   }
   attention.tiles full schedule rows {
@@ -88,3 +88,39 @@ attention.visible axis rows slots 1 unrolled
   "attention.tiles"() <{state = "empty", schedule = "rows"}> ({
   }) : () -> ()
 }) : () -> ()
+
+// -----
+
+attention.kernel @k forward of @p {
+  attention.tiles partial schedule rows {
+    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots, unrolled or live}}
+    "attention.visible"() <{axis = "rows", slots = #builtin.int<1>, mode = "bits"}> : () -> ()
+  }
+  attention.tiles full schedule rows {
+  }
+}
+
+// -----
+
+// expected-error@+1 {{bits serve all kernels of a mask or none}}
+attention.tests of @m forward bits, dq bits, dkv cols
+
+// -----
+
+// expected-error@+1 {{forward, dq, dkv each test one of rows, cols, bits}}
+"attention.tests"() <{spec = "m", chosen = ["rows", "rows"]}> : () -> ()
+
+// -----
+
+maskspec.spec @m(%evict: !maskspec.table<col>) {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause i < evict[j]
+  }
+}
+interval.table @m_rows of @m axis rows {
+  interval.region @all [0, rows) {
+    interval.span [0, cols) residual i < evict[j] because "no reason" from "all.0"
+  }
+}
+// expected-error@+1 {{dkv tests rows, which no number of intervals says}}
+attention.tests of @m forward cols, dq cols, dkv rows

@@ -56,3 +56,29 @@ descriptor.preprocess @empty of @m () {
     descriptor.endpoints
   }
 }
+
+// Bits: the mask pair by pair, and for each row the columns that are worth asking about.
+// CHECK:      descriptor.preprocess @bits of @m (%keep: !maskspec.table<col>) {
+// CHECK-NEXT:   descriptor.hull (%i) {
+// CHECK-NEXT:     %zero = arith.constant 0 : index
+// CHECK-NEXT:     descriptor.endpoints [%zero, %i) from "a.0"
+// CHECK-NEXT:   }
+// CHECK-NEXT:   descriptor.pair (%i_1, %j) {
+// CHECK-NEXT:     %at = maskspec.lookup %keep[%j]
+// CHECK-NEXT:     %p = arith.cmpi slt, %i_1, %at : index
+// CHECK-NEXT:     descriptor.holds %p
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// GENERIC:      "descriptor.hull"() ({
+// GENERIC:      "descriptor.pair"() ({
+descriptor.preprocess @bits of @m (%keep: !maskspec.table<col>) {
+  descriptor.hull (%i) {
+    %zero = arith.constant 0 : index
+    descriptor.endpoints [%zero, %i) from "a.0"
+  }
+  descriptor.pair (%i, %j) {
+    %at = maskspec.lookup %keep[%j]
+    %p = arith.cmpi slt, %i, %at : index
+    descriptor.holds %p
+  }
+}

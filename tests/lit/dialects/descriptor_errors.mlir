@@ -1,6 +1,6 @@
 // RUN: cm-opt --split-input-file --verify-diagnostics %s
 
-// expected-error@+1 {{a mask needs a bounded axis}}
+// expected-error@+1 {{a mask needs the slots of a bounded axis, or a hull and a pair, and not both}}
 descriptor.preprocess @p of @m () {
 }
 
@@ -19,7 +19,7 @@ descriptor.preprocess @p of @m () {
 
 // -----
 
-// expected-error@+1 {{a preprocess kernel holds slots and facts, found 'arith.constant'}}
+// expected-error@+1 {{a preprocess kernel holds slots or a hull and a pair, and facts, found 'arith.constant'}}
 descriptor.preprocess @p of @m () {
   %0 = arith.constant 0 : index
   descriptor.slots rows (%i) {
@@ -215,3 +215,54 @@ descriptor.preprocess @p of @m (%s: f32) {
     descriptor.endpoints
   }) : () -> ()
 }) : () -> ()
+
+// -----
+
+// expected-error@+1 {{a mask that is tested by bits has one hull and one pair}}
+descriptor.preprocess @p of @m () {
+  descriptor.hull (%i) {
+    descriptor.endpoints [%i, %i)
+  }
+}
+
+// -----
+
+// expected-error@+1 {{a mask needs the slots of a bounded axis, or a hull and a pair, and not both}}
+descriptor.preprocess @p of @m () {
+  descriptor.slots cols (%j) {
+    descriptor.endpoints [%j, %j)
+  }
+  descriptor.hull (%i) {
+    descriptor.endpoints [%i, %i)
+  }
+  descriptor.pair (%i, %j) {
+    %p = arith.cmpi slt, %i, %j : index
+    descriptor.holds %p
+  }
+}
+
+// -----
+
+descriptor.preprocess @p of @m () {
+  // expected-error@+1 {{a hull is computed at one index and ends in 'descriptor.endpoints' of one slot}}
+  descriptor.hull (%i) {
+    descriptor.endpoints [%i, %i) [%i, %i)
+  }
+  descriptor.pair (%i, %j) {
+    %p = arith.cmpi slt, %i, %j : index
+    descriptor.holds %p
+  }
+}
+
+// -----
+
+descriptor.preprocess @p of @m () {
+  descriptor.hull (%i) {
+    descriptor.endpoints [%i, %i)
+  }
+  // expected-error@+1 {{a pair binds a row and a column and ends in 'descriptor.holds'}}
+  descriptor.pair (%i) {
+    %p = arith.cmpi slt, %i, %i : index
+    descriptor.holds %p
+  }
+}

@@ -1,5 +1,5 @@
 // RUN: cm-opt --lower-intervals --transpose --pack %S/inputs/causal.mlir > %t && cm-opt --dnf-normalize --canonicalize-intervals --merge-slots %t | filecheck %s
-// RUN: cm-opt --lower-descriptor --lower-attention %t | filecheck %s --check-prefix=KERNELS
+// RUN: cm-opt --choose-axis --lower-descriptor --lower-attention %t | filecheck %s --check-prefix=KERNELS
 
 // What is printed is read back, and passes over tables leave packed ones as they are.
 

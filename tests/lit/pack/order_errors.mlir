@@ -1,7 +1,7 @@
 // RUN: not cm-opt --pack %S/inputs/causal.mlir 2>&1 | filecheck %s --check-prefix=ROWS
 // RUN: not cm-opt --lower-intervals --pack %S/inputs/causal.mlir 2>&1 | filecheck %s --check-prefix=COLS
 // RUN: not cm-opt --lower-intervals --transpose --pack --pack %S/inputs/causal.mlir 2>&1 | filecheck %s --check-prefix=TWICE
-// RUN: not cm-opt --lower-intervals --transpose --lower-descriptor --pack %S/inputs/causal.mlir 2>&1 | filecheck %s --check-prefix=LATE
+// RUN: not cm-opt --lower-intervals --transpose --choose-axis --lower-descriptor --pack %S/inputs/causal.mlir 2>&1 | filecheck %s --check-prefix=LATE
 // RUN: not cm-opt --lower-intervals --transpose --pack --transpose %S/inputs/causal.mlir 2>&1 | filecheck %s --check-prefix=AGAIN
 
 // ROWS: causal.mlir:1:1: error: @causal has no table of rows yet; run --lower-intervals first

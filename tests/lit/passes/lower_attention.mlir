@@ -1,4 +1,4 @@
-// RUN: cm-opt --split-input-file --lower-intervals --transpose --lower-descriptor --lower-attention %s | filecheck %s
+// RUN: cm-opt --split-input-file --lower-intervals --transpose --choose-axis --lower-descriptor --lower-attention %s | filecheck %s
 
 // Three kernels. Each tests the table of the axis whose tile it owns.
 maskspec.spec @causal() {
@@ -149,3 +149,26 @@ maskspec.spec @combs(%s: index) {
 // CHECK-NEXT:    attention.tiles full schedule rows {
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
+
+// -----
+
+// Bounded on neither axis: all three read the packed bits, the tile lists exist both ways.
+maskspec.spec @strided() {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause (i - j) mod 4 == 0
+  }
+}
+
+// CHECK-LABEL: attention.kernel @strided_forward forward of @strided_preprocess {
+// CHECK-NEXT:    attention.tiles partial schedule rows {
+// CHECK-NEXT:      attention.visible bits
+// CHECK-NEXT:    }
+// CHECK-NEXT:    attention.tiles full schedule rows {
+// CHECK-NEXT:    }
+// CHECK-NEXT:  }
+// CHECK:       attention.kernel @strided_dq dq of @strided_preprocess {
+// CHECK-NEXT:    attention.tiles partial schedule rows {
+// CHECK-NEXT:      attention.visible bits
+// CHECK:       attention.kernel @strided_dkv dkv of @strided_preprocess {
+// CHECK-NEXT:    attention.tiles partial schedule cols {
+// CHECK-NEXT:      attention.visible bits

@@ -1,4 +1,4 @@
-// RUN: cm-opt --split-input-file --lower-intervals --transpose --lower-descriptor %s | filecheck %s
+// RUN: cm-opt --split-input-file --lower-intervals --transpose --choose-axis --lower-descriptor %s | filecheck %s
 
 // The ends of a slot are clamped into the other axis; where none is left, the slot is [0, 0).
 maskspec.spec @causal() {

@@ -1,5 +1,5 @@
 // RUN: cm-opt --split-input-file --lower-intervals %s | filecheck %s
-// RUN: cm-opt --split-input-file --lower-intervals --transpose --lower-descriptor %s | filecheck %s --check-prefix=KERNEL
+// RUN: cm-opt --split-input-file --lower-intervals --transpose --choose-axis --lower-descriptor %s | filecheck %s --check-prefix=KERNEL
 
 // Slot lists from the rule to its intervals.
 

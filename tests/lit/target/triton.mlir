@@ -1,8 +1,8 @@
 // RUN: cm-opt -t triton %s | filecheck %s
 // RUN: cm-opt --dnf-normalize -t triton %s | filecheck %s
 // RUN: cm-opt --lower-intervals -t triton %s | filecheck %s
-// RUN: cm-opt --lower-intervals --transpose --lower-descriptor %s | cm-opt -t triton | filecheck %s
-// RUN: cm-opt --lower-intervals --transpose --lower-descriptor --lower-attention %s | cm-opt -t triton | filecheck %s
+// RUN: cm-opt --lower-intervals --transpose --choose-axis --lower-descriptor %s | cm-opt -t triton | filecheck %s
+// RUN: cm-opt --lower-intervals --transpose --choose-axis --lower-descriptor --lower-attention %s | cm-opt -t triton | filecheck %s
 
 // Passes that have not run yet are run first, so that every stage prints the same module.
 

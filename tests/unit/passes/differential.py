@@ -45,7 +45,7 @@ def stages(text: str) -> Iterator[tuple[str, ModuleOp]]:
 def check(text: str, count: int = 20, size: int = 12, tile: tuple[int, int] = (4, 3)) -> ModuleOp:
     """The last stage. Asserts that every stage agrees with the surface rule and is read back as it was printed.
 
-    Kernels, of tiles of `tile`, are checked where an axis is bounded.
+    Kernels, of tiles of `tile`, are checked as they are chosen, and as they test bits.
     """
     surface = spec_in(parse(text, "surface.mlir"))
     draws = sample(facts_of(surface), count=count, seed=1, size=size)
@@ -61,8 +61,7 @@ def check(text: str, count: int = 20, size: int = 12, tile: tuple[int, int] = (4
             for table in tables:
                 check_table(table, draw, mask, where)
     assert module is not None
-    if any(table.slots is not None for table in tables_in(module)):
-        check_kernels(module, draws, masks, tile)
+    check_kernels(module, draws, masks, tile)
     return module
 
 
@@ -86,8 +85,15 @@ def words(draw: Draw) -> str:
 
 def check_kernels(module: ModuleOp, draws: Sequence[Draw], masks: Sequence[np.ndarray], tile: tuple[int, int]) -> None:
     """Lowers the last stage of `check` on, to kernels, and compares what they mean with the masks of the draws."""
+    by_bits = module.clone()
+    run_pipeline(by_bits, ["choose-axis{test=bits}", "lower-descriptor", "lower-attention"])
+    check_lowered(by_bits, draws, masks, tile)
+    run_pipeline(module, ["choose-axis", "lower-descriptor", "lower-attention"])
+    check_lowered(module, draws, masks, tile)
+
+
+def check_lowered(module: ModuleOp, draws: Sequence[Draw], masks: Sequence[np.ndarray], tile: tuple[int, int]) -> None:
     tables = {table.axis.data: table for table in tables_in(module)}
-    run_pipeline(module, ["lower-descriptor", "lower-attention"])
     printed = str(module)
     assert str(parse(printed, "printed.mlir")) == printed, "after lower-attention"
     preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))

@@ -147,7 +147,7 @@ def check_pack(
         assert np.array_equal(kernel_mask(kernel, preprocess, env, (4, 3)), want), f"{kernel.role.data} {where}"
 
 
-def lower(text: str, kernels: bool = True) -> tuple[SpecOp, ModuleOp, ModuleOp | None]:
+def lower(text: str) -> tuple[SpecOp, ModuleOp, ModuleOp]:
     """The surface spec, and its packed form as tables and as kernels."""
     surface, module = parse(text, "surface.mlir"), parse(text, "surface.mlir")
     run_pipeline(module, TO_TABLES)
@@ -157,14 +157,13 @@ def lower(text: str, kernels: bool = True) -> tuple[SpecOp, ModuleOp, ModuleOp |
     printed = str(module)
     packed = parse(printed, "packed.mlir")
     assert str(packed) == printed
-    if kernels:
-        run_pipeline(module, ["lower-descriptor", "lower-attention"])
-    return spec_in(surface), packed, module if kernels else None
+    run_pipeline(module, ["choose-axis", "lower-descriptor", "lower-attention"])
+    return spec_in(surface), packed, module
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_pack_is_its_sequences(name: str):
-    surface, packed, kernels = lower(CASES[name], kernels=name != "stride")
+    surface, packed, kernels = lower(CASES[name])
     rng = np.random.default_rng(7)
     facts = facts_of(surface)
     empty = 0

@@ -151,11 +151,14 @@ def test_bounded_on_neither_axis(tmp_path: Path) -> None:
   }
 }
 """)
-    with pytest.raises(cmir.SpecError) as error:
-        cmir.compile(path)
-    text = str(error.value)
-    assert "mask @strided is bounded neither by row nor by column" in text
-    assert f"{path}:1:1: error:" in text and "(i - j) mod 4" in text
+    mask = cmir.compile(path)
+    assert mask.slots == {"rows": None, "cols": None}
+    assert len(mask.remarks) == 2 and all("'(i - j) mod 4' repeats along" in remark for remark in mask.remarks)
+    desc = mask.describe(rows=9, cols=9, tile=(16, 16)).check()
+    i, j = np.ogrid[:9, :9]
+    assert desc.area.tolist() == [int(((i - j) % 4 == 0).sum())]
+    with pytest.raises(cmir.SpecError, match="@strided cannot be tested by rows, which are unbounded"):
+        cmir.compile(path, test="rows")
 
 
 def test_unreadable_specs(tmp_path: Path) -> None:

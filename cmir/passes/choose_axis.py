@@ -1,0 +1,168 @@
+"""What each kernel tests in a partial tile: the table of rows, the table of columns, or packed bits.
+
+    test of kernel K  =  the bounded table whose test costs K least      (its own axis's at equal cost)
+                         bits, where neither table is bounded
+
+Before:
+
+    interval.table @evict_rows of @evict axis rows {                     // a residual: rows are unbounded
+      interval.region @all [0, rows) {
+        interval.span [0, i + 1) residual i < evict[j] because "..." from "all.0"
+      }
+    }
+    interval.table @evict_cols of @evict axis cols slots 1 { ... }
+
+After, beside the tables:
+
+    attention.tests of @evict forward cols, dq cols, dkv cols
+
+The cost counts instructions of compiled kernels (`cmir.lowering.visibility`): a table of the axis that a kernel owns is
+loaded once, the other with every block; of many slots only those that touch a tile are tested. A rule that bounds no
+interval on either axis is evaluated by the preprocess kernel, pair by pair in the tiles that its rows may touch, and
+kept as one bit a pair. An axis that is unbounded is worth a remark, which names the literal and the table at fault, and
+the fact that would bound it, if there is one. `test=rows`, `cols` or `bits` forces the choice.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from cmir.dialects.attention import ROLES, TESTS, Test, TestsOp
+from cmir.dialects.expr import Expr, depends, walk
+from cmir.dialects.interval import SpanOp, TableOp
+from cmir.dialects.maskspec import NondecreasingOp, SpecOp
+from cmir.errors import Note, Remark, SpecError, emit_remark, locate
+from cmir.lowering.visibility import table_axis
+from cmir.passes.extract_intervals import solve_rows
+from cmir.passes.transpose import solve_columns
+
+
+@dataclass(frozen=True)
+class ChooseAxis(ModulePass):
+    """Decide what each kernel tests: the row table, the column table or packed bits."""
+
+    name = "choose-axis"
+
+    test: str = "auto"
+    """rows, cols or bits for every kernel, whatever it costs; auto: the cheapest for each."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.test not in ("auto", *TESTS):
+            raise SpecError(f"--choose-axis: test is auto, {', '.join(TESTS)}, got '{self.test}'", op)
+        for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
+            if (there := tests_of(op, spec.sym_name.data)) is not None:
+                raise SpecError(
+                    f"what the kernels of @{spec.sym_name.data} test is chosen already", spec, [("it is here", there)]
+                )
+            tables = tables_of(op, spec)
+            chosen = TestsOp(spec.sym_name.data, self._choose(spec, tables))
+            chosen.location = spec.location
+            Rewriter.insert_op(chosen, InsertPoint.after(max(tables, key=_place)))
+            for remark in remarks_of(spec, tables, chosen):
+                emit_remark(remark)
+
+    def _choose(self, spec: SpecOp, tables: Sequence[TableOp]) -> list[Test]:
+        counts: dict[str, int | None] = {t.axis.data: bounded_slots(t) for t in tables}
+        for test in TESTS:
+            if test == self.test:
+                if test != "bits" and counts[test] is None:
+                    raise SpecError(f"@{spec.sym_name.data} cannot be tested by {test}, which are unbounded", spec)
+                return [test for _ in ROLES]
+        if counts["rows"] is None and counts["cols"] is None:
+            return ["bits" for _ in ROLES]
+        return [table_axis(role, counts["rows"], counts["cols"]) for role in ROLES]
+
+
+def tests_of(module: ModuleOp, spec: str) -> TestsOp | None:
+    """What the kernels of a spec test, where that has been chosen."""
+    return next((op for op in module.walk() if isinstance(op, TestsOp) and op.spec.data == spec), None)
+
+
+def tables_of(module: ModuleOp, spec: SpecOp) -> list[TableOp]:
+    """The row table and the column table of a spec, in this order; SpecError if one is missing or not finished."""
+    found = [t for t in module.walk() if isinstance(t, TableOp) and t.spec == spec.sym_name]
+    tables: list[TableOp] = []
+    for axis, flags in (("rows", "--lower-intervals"), ("cols", "--transpose")):
+        table = next((t for t in found if t.axis.data == axis), None)
+        if table is None:
+            raise SpecError(f"@{spec.sym_name.data} has no table of {axis} yet; run {flags} first", spec)
+        if table.slots is None and table.residual_span is None:
+            raise SpecError(f"the slots of @{table.sym_name.data} are not numbered yet; run --merge-slots first", table)
+        tables.append(table)
+    return tables
+
+
+def bounded_slots(table: TableOp) -> int | None:
+    """The slots of a table; None where it is unbounded."""
+    return None if table.residual_span is not None or table.slots is None else table.slots.data
+
+
+def remarks_of(
+    spec: SpecOp, tables: Sequence[TableOp], tests: TestsOp, surface: SpecOp | None = None
+) -> Iterator[Remark]:
+    """For every unbounded axis the literal and the table that make it so, and the fact that would bound it.
+
+    `spec` is in normal form; remarks point into `surface`, the spec as it was written, where that is another.
+    """
+    regions = {r.sym_name.data: r for r in (surface or spec).regions_of_rows}
+    for table in tables:
+        span = table.residual_span
+        if span is None or span.residual is None or span.reason is None:
+            continue
+        axis = table.axis.data
+        instead = "partial tiles are tested by packed bits"
+        if not tests.bits:
+            instead = f"kernels test the table of {' and '.join(sorted(set(tests.tests.values())))}"
+        place = regions.get(span.origins[0].rpartition(".")[0], surface or spec)
+        notes = tuple(Note(hint) for hint in _hints(spec, table))
+        yield Remark(
+            f"mask @{spec.sym_name.data} is unbounded by {axis}: '{span.residual.data}' bounds no interval, "
+            f"since {span.reason.data}; {instead}",
+            locate(place),
+            notes,
+        )
+
+
+def _hints(spec: SpecOp, table: TableOp) -> Iterator[str]:
+    """What would bound the axis: a table that never falls, which is tried; or another order of tokens."""
+    if spec.is_packed:
+        return  # its rules are gone: what they would need is said of one sequence
+    residuals = [s for r in table.regions_of_table for s in r.spans if s.residual is not None]
+    index = table.moving.name
+    names = sorted({name for span in residuals for name in _tables_read(span, index)})
+    if names and _bounded_with(spec, names, table.axis.data):
+        facts = " and ".join(f"'maskspec.nondecreasing {name}'" for name in names)
+        yield f"{facts} would bound it: declare that if no entry is below the one before, or order the tokens so"
+    divisors = {
+        term.args[1] for span in residuals for term in _terms(span) if term.op == "mod" and depends(term, index)
+    }
+    for divisor in sorted(divisors, key=str):
+        yield (
+            f"tokens ordered by t mod {divisor} first have those of one remainder side by side: "
+            "then intervals can say what repeats"
+        )
+
+
+def _terms(span: SpanOp) -> Iterator[Expr]:
+    if span.residual is not None:
+        yield from walk(span.residual.data)
+
+
+def _tables_read(span: SpanOp, index: str) -> Iterator[str]:
+    return (term.name for term in _terms(span) if term.op == "lookup" and depends(term, index))
+
+
+def _bounded_with(spec: SpecOp, names: Sequence[str], axis: str) -> bool:
+    """Whether an axis is bounded once these tables are declared nondecreasing."""
+    trial = spec.clone()
+    Rewriter.insert_op([NondecreasingOp(name) for name in names], InsertPoint.at_start(trial.body.block))
+    return (solve_rows if axis == "rows" else solve_columns)(trial).residual_span is None
+
+
+def _place(table: TableOp) -> int:
+    block = table.parent_block()
+    return 0 if block is None else block.get_operation_index(table)

@@ -1,0 +1,64 @@
+// RUN: cm-opt --split-input-file --lower-intervals --transpose --choose-axis %s | filecheck %s
+// RUN: cm-opt --split-input-file --lower-intervals --transpose --choose-axis=test=bits %s | filecheck %s --check-prefix=BITS
+
+// Equal costs: each kernel tests the table of the axis that it owns. Any mask can be tested by bits.
+maskspec.spec @causal() {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j <= i
+  }
+}
+
+// CHECK: interval.table @causal_cols of @causal axis cols slots 1 {
+// CHECK: attention.tests of @causal forward rows, dq rows, dkv cols
+// BITS:  attention.tests of @causal forward bits, dq bits, dkv bits
+
+// -----
+
+// One side has far more slots than the other: a kernel may be better off with the table of the axis that it walks.
+maskspec.spec @many() {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j == 0
+    maskspec.clause j == 2
+    maskspec.clause j == 4
+    maskspec.clause j == 6
+    maskspec.clause j == 8
+  }
+}
+
+// CHECK: interval.table @many_rows of @many axis rows slots 5 {
+// CHECK: interval.table @many_cols of @many axis cols slots 1 {
+// CHECK: attention.tests of @many forward cols, dq cols, dkv cols
+// BITS:  attention.tests of @many forward bits, dq bits, dkv bits
+
+// -----
+
+// A side that no number of intervals says is not tested, whatever it would cost.
+maskspec.spec @evict(%evict: !maskspec.table<col>) {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j <= i and i < evict[j]
+  }
+}
+
+// CHECK: attention.tests of @evict forward cols, dq cols, dkv cols
+// BITS:  attention.tests of @evict forward bits, dq bits, dkv bits
+
+// -----
+
+// Neither side is bounded.
+maskspec.spec @strided() {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j <= i and (i - j) mod 4 == 0
+  }
+}
+
+// CHECK: attention.tests of @strided forward bits, dq bits, dkv bits
+
+// -----
+
+// Nothing is visible: no slots are as good as any.
+maskspec.spec @nothing() {
+  maskspec.region @all rows [0, rows) {
+  }
+}
+
+// CHECK: attention.tests of @nothing forward rows, dq rows, dkv cols
