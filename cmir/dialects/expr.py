@@ -9,9 +9,9 @@ metadata of the enclosing spec.
     or      ::= and (`or` and)*
     and     ::= unary (`and` unary)*
     unary   ::= `not` unary | cmp
-    cmp     ::= sum ((`<` | `<=` | `==` | `>` | `>=`) sum)*          // a <= b < c means a <= b and b < c
+    cmp     ::= sum ((`<` | `<=` | `==` | `!=` | `>` | `>=`) sum)*   // a <= b < c means a <= b and b < c
     sum     ::= product ((`+` | `-`) product)*
-    product ::= factor ((`*` | `floordiv` | `mod`) factor)*          // floor division, by a positive constant
+    product ::= factor ((`*` | `floordiv` | `mod`) factor)*          // floor division, by a positive integer
     factor  ::= integer | `true` | `false` | name | name `[` expr (`,` expr)? `]` | `-` factor | `(` expr `)`
               | (`min` | `max`) `(` expr (`,` expr)* `)` | `abs` `(` expr `)` | `isqrt` `(` expr `)`
               | `select` `(` expr `,` expr `,` expr `)`
@@ -20,8 +20,8 @@ metadata of the enclosing spec.
 
 Integers are mathematical integers; `i` is the row, `j` the column, `rows` and `cols` the lengths. `start[i]` is an
 entry of a table, `sel[i, t]` number `t` of the integers of an entry that holds several. A look-up outside its table
-reads the nearest entry, along each of its indices (an empty table reads 0), so that every expression has a value
-whatever the metadata.
+reads the nearest entry, along each of its indices (an empty table reads 0), and a division by less than 1 is one by 1,
+so that every expression has a value whatever the metadata. `a != b` is read as `not a == b`.
 """
 
 from __future__ import annotations
@@ -372,7 +372,9 @@ class ExprParser:
             right = self._sum()
             swap = symbol.startswith(">")
             pair = [right, left] if swap else [left, right]
-            parts.append(self._make({">": "lt", ">=": "le"}.get(symbol) or INFIX[symbol], pair, start))
+            op = {">": "lt", ">=": "le", "!=": "eq"}.get(symbol) or INFIX[symbol]
+            part = self._make(op, pair, start)
+            parts.append(not_(part) if symbol == "!=" else part)
             left = right
         return left if not parts else parts[0] if len(parts) == 1 else make("and", *parts)
 
@@ -385,7 +387,7 @@ class ExprParser:
         if p.parse_optional_punctuation("="):
             p.parse_punctuation("=", " in an expression: equality is written ==")
             return "=="
-        return None
+        return p.parse_optional_characters("!=")  # a token of the driver's parser; plain xDSL's has none
 
     def _sum(self) -> Expr:
         start = self.p.pos
@@ -402,6 +404,8 @@ class ExprParser:
         start = self.p.pos
         left = self._factor()
         while True:
+            if self.p.parse_optional_punctuation("/"):
+                self.p.raise_error("division in an expression rounds down: write floordiv", self.p.pos - 1, self.p.pos)
             if self.p.parse_optional_punctuation("*"):
                 left = self._make("mul", [left, self._factor()], start)
             elif (word := self.p.parse_optional_keyword_in(("floordiv", "mod"))) is not None:

@@ -1,4 +1,4 @@
-"""Regions are disjoint: no row has two rules.
+"""Regions are disjoint: no row has two rules. There is a Region: a spec without one would be a mask that shows nothing.
 
     min(hi_a, hi_b) <= max(lo_a, lo_b)   for every pair a, b that is not empty and all metadata that the facts allow
 
@@ -31,6 +31,13 @@ class CheckRegions(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
+            if not spec.regions_of_rows:
+                raise SpecError(
+                    f"@{spec.sym_name.data} has no Region, so no row would see anything; give its rows a rule: "
+                    "maskspec.region @all rows [0, rows) (%i, %j) { .. }, "
+                    'in Python spec.region("all", 0, spec.rows, visible=..)',
+                    spec,
+                )
             entailment = Entailment(facts_of(spec), None)
             for a, b in combinations(spec.regions_of_rows, 2):
                 self._check(entailment, spec, a, b)

@@ -3,22 +3,34 @@
 - Every op gets a `FileLineColLoc`, as in MLIR, unless the text says `loc(...)`.
 - An SSA value that is never defined is reported where it is used, not at the end of the file.
 - An unknown op, type, attribute or dialect comes with the nearest registered name.
+- A missing `}` is said to be missing: at an op that stands too deep, or at the end of the file with the place of its `{`.
 - Whatever goes wrong inside an op's own parser (an attribute that does not verify, a constructor that refuses) is a
   `ParseError` at that op.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc, UnregisteredAttr
-from xdsl.ir import Attribute, AttributeInvT, Data, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.ir import (
+    Attribute,
+    AttributeInvT,
+    Data,
+    Dialect,
+    Operation,
+    ParametrizedAttribute,
+    Region,
+    SSAValue,
+    TypeAttribute,
+)
+from xdsl.parser import Parser, ParserState, UnresolvedOperand
+from xdsl.traits import HasParent, IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Position, Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind
+from xdsl.utils.lexer import Input, Position, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
 
 def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
@@ -27,14 +39,26 @@ def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
     return f"; did you mean '{prefix}{near[0]}'?" if near else ""
 
 
+class _Lexer(MLIRLexer):
+    """MLIR's tokens, and `!=`, which is a token of expressions."""
+
+    def _lex_prefixed_ident(self, start_pos: Position) -> MLIRToken:
+        if self.input.content.startswith("!=", start_pos):
+            self.pos = start_pos + 2
+            return self._form_token(MLIRTokenKind.EXCLAMATION_IDENT, start_pos)
+        return super()._lex_prefixed_ident(start_pos)
+
+
 class LocatedParser(Parser):
     """`Parser` for one text; locations refer to `name`."""
 
     def __init__(self, ctx: Context, input: str, name: str) -> None:
+        self._open: list[tuple[type[Operation], Position]] = []  # the ops that are being parsed, and where they begin
         self._file = StringAttr(name)
         self._line_starts = [0, *(k + 1 for k, c in enumerate(input) if c == "\n")]
         self._forward_uses: dict[str, tuple[Span, list[str]]] = {}
         super().__init__(ctx, input, name)
+        self._resume_from(ParserState(_Lexer(Input(input, name))))
 
     def location_at(self, position: Position) -> FileLineColLoc:
         """The location attribute of a position in the text."""
@@ -69,9 +93,10 @@ class LocatedParser(Parser):
         return super().resolve_operand(operand, type)
 
     def parse_operation(self) -> Operation:
-        start = self._current_token.span
+        start, depth = self._current_token.span, len(self._open)
         try:
             op = super().parse_operation()
+            del self._open[depth:]
         except (ParseError, RecursionError):
             raise
         except Exception as error:
@@ -81,8 +106,41 @@ class LocatedParser(Parser):
             op.location = self.location_at(start.start)
         return op
 
+    def parse_optional_region(self, arguments: Sequence[Parser.Argument] | None = None) -> Region | None:
+        start = self.pos
+        try:
+            return super().parse_optional_region(arguments)
+        except ParseError as error:
+            if error.msg.strip() != "in block definition":
+                raise
+            if self._current_token.kind != MLIRTokenKind.EOF:
+                self.raise_error("expected an operation or '}'")
+            op = f" of '{self._open[-1][0].name}'" if self._open else ""
+            self.raise_error(f"expected '}}': the '{{'{op} at {self._place(start)} is not closed")
+
+    def _place(self, position: Position) -> str:
+        place = self.location_at(position)
+        return f"{place.line.data}:{place.column.data}"
+
+    def _check_place(self, op_type: type[Operation], name: str) -> None:
+        """Raise for an op that belongs further out: a `}` before it is missing."""
+        parents = tuple(p for trait in op_type.get_traits_of_type(HasParent) for p in trait.op_types)
+        if not parents and op_type.has_trait(IsolatedFromAbove) and any(op == op_type for op, _ in self._open):
+            parents = (ModuleOp,)
+        if not self._open or not parents or issubclass(self._open[-1][0], parents):
+            return
+        inner, start = self._open[-1]
+        if parents == (ModuleOp,) or any(issubclass(op, parents) for op, _ in self._open):
+            self.raise_error(
+                f"'{op_type.name}' cannot stand inside '{inner.name}', which begins at {self._place(start)}: "
+                "is a '}' missing?",
+                *self._span_before(name),
+            )
+
     def _get_op_by_name(self, name: str) -> type[Operation]:
         if op_type := self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack):
+            self._check_place(op_type, name)
+            self._open.append((op_type, self._span_before(name)[0]))
             return op_type
         if "." in name:
             self._raise_unknown("operation", name, lambda dialect: dialect.operations)

@@ -33,6 +33,8 @@ maskspec.spec @expr(%a: index, %b: index, %c: index, %f: !maskspec.table<free>) 
   maskspec.assume (exists d in [0, 3] : d < a or d < b) and a < c
   // CHECK-NEXT: exists d in [0, 3] : (exists e in [d, 3] : e < a)
   maskspec.assume exists d in [0, 3] : exists e in [d, 3] : e < a
+  // CHECK-NEXT: not a == b and not b == c + 1
+  maskspec.assume a != b != c + 1
   // CHECK-NEXT: true or false
   maskspec.assume true or false
 }

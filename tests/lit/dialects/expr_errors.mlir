@@ -48,3 +48,17 @@ maskspec.spec @nothing(%n: index) {
   // expected-error@+1 {{expected an expression: a number, a name, or '('}}
   maskspec.assume n < ]
 }
+
+// -----
+
+maskspec.spec @division(%n: index) {
+  // expected-error@+1 {{division in an expression rounds down: write floordiv}}
+  maskspec.assume n / 2 < 4
+}
+
+// -----
+
+maskspec.spec @unequal_conditions(%n: index) {
+  // expected-error@+1 {{'==' takes an integer, got a condition: n < 4}}
+  maskspec.assume n != (n < 4)
+}

@@ -40,7 +40,3 @@ maskspec.spec @by_fact(%a: index, %b: index, %gap: index = 8) {
     maskspec.clause j <= i
   }
 }
-
-// -----
-
-maskspec.spec @no_regions() {}

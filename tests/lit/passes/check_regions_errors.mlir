@@ -53,3 +53,11 @@ maskspec.spec @unknown(%a: index, %b: index, %n: index) {
     maskspec.clause j <= i
   }
 }
+
+// -----
+
+// A mask that shows nothing would be a surprise.
+// expected-error@+1 {{@no_region has no Region, so no row would see anything; give its rows a rule: maskspec.region @all rows [0, rows) (%i, %j) { .. }, in Python spec.region("all", 0, spec.rows, visible=..)}}
+maskspec.spec @no_region(%n: index) {
+  maskspec.assume 0 <= n
+}
