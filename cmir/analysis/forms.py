@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import gcd
 
 from cmir.analysis.linear import Linear, inequalities, linear, negate
-from cmir.dialects.expr import TRUE, Expr, minimum
+from cmir.dialects.expr import TRUE, Expr, minimum, mul
 
 STEPS = 3_000  # sums of facts that are looked at for one claim
 DISJUNCTS = 8  # of a claim that is proved by assuming all but one of them false
@@ -79,8 +79,12 @@ class Forms:
             lo, hi, _ = atom.args
             out += [linear(hi) - linear(atom), linear(atom) - linear(minimum(lo, hi))]
         if atom.op == "mod":
-            out += [linear(atom), Linear((), atom.args[1].value - 1) - linear(atom)]
-        if atom.op == "floordiv":
-            rest = linear(atom.args[0]) - linear(atom).scaled(atom.args[1].value)
-            out += [rest, Linear((), atom.args[1].value - 1) - rest]
+            out += [linear(atom), linear(atom.args[1]) - Linear((), 1) - linear(atom)]
+        # A quotient by a scalar comes as the product with it.
+        quotients = [a for a in (atom, *(atom.args if atom.op == "mul" else ())) if a.op == "floordiv"]
+        for quotient in quotients:
+            u, k = quotient.args
+            rest = linear(u) - linear(mul(quotient, k))
+            if rest.coefficient(atom):
+                out += [rest, linear(k) - Linear((), 1) - rest]
         return out

@@ -93,19 +93,31 @@ def linear(e: Expr) -> Linear:
                 return b.scaled(a.constant)
             if b.is_constant:
                 return a.scaled(b.constant)
-            return Linear(((mul(from_linear(a), from_linear(b)), 1),), 0)
+            return _product(a, b)
         case _:
             atom = _simplify_atom(e)
             return linear(atom) if atom.op in ("const", "add", "sub", "neg", "mul") else Linear(((atom, 1),), 0)
+
+
+def _product(a: Linear, b: Linear) -> Linear:
+    """`(2 * q + 1) * d = 2 * (d * q) + d`: products of two unknowns are atoms, their factors in alphabetical order."""
+    out = a.scaled(b.constant) + b.scaled(a.constant) - Linear((), a.constant * b.constant)
+    for x, m in a.terms:
+        for y, n in b.terms:
+            out += Linear(((mul(*sorted((x, y), key=str)), m * n),), 0)
+    return out
 
 
 def _rejoin(form: Linear) -> Linear:
     """`k * (u floordiv k) + u mod k = u`, for every multiple of it in the form."""
     for atom, c in form.terms:
         if atom.op == "mod":
-            quotient = make("floordiv", *atom.args)
-            if form.coefficient(quotient) == c * atom.args[1].value:
-                return _rejoin(form.without(atom).without(quotient) + linear(atom.args[0]).scaled(c))
+            u, k = atom.args
+            whole = linear(mul(make("floordiv", u, k), k))  # its atom is the quotient, or the product with a scalar
+            if len(whole.terms) == 1 and not whole.constant:
+                ((product, n),) = whole.terms
+                if form.coefficient(product) == c * n:
+                    return _rejoin(form.without(atom).without(product) + linear(u).scaled(c))
     return form
 
 
@@ -242,6 +254,8 @@ def _divide(op: str, x: Expr, k: int) -> Expr:
 
 def _divide_again(op: str, inner: Expr, k: int) -> Expr | None:
     """`(x floordiv a) floordiv k = x floordiv (a * k)`, and a remainder mod a of which k divides a, or a divides k."""
+    if inner.args[1].op != "const":
+        return None
     x, a = inner.args[0], inner.args[1].value
     match inner.op, op:
         case "floordiv", "floordiv":

@@ -38,7 +38,7 @@ def direction(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Directio
         case "mul" if any(a.op == "const" for a in e.args):
             k, x = e.args if e.args[0].op == "const" else e.args[::-1]
             return again(x) if k.value >= 0 else _flip(again(x))
-        case "floordiv":
+        case "floordiv" if not depends(e.args[1], index):
             return again(e.args[0])
         case "select" if not depends(e.args[0], index):
             return _join(map(again, e.args[1:]))

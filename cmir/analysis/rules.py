@@ -10,7 +10,7 @@ selects where it is not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, i1
@@ -36,7 +36,7 @@ from cmir.dialects.expr import (
     var,
     walk,
 )
-from cmir.dialects.maskspec import INDEX, ConstantsOp, ExistsOp, LookupOp, RegionOp, SpecOp, spec_of
+from cmir.dialects.maskspec import INDEX, ConstantsOp, ExistsOp, LookupOp, ModOp, RegionOp, SpecOp, spec_of
 from cmir.dialects.rule_ops import LENGTH_OF, OPERATOR_OF, PREDICATE, refusal
 from cmir.errors import SpecError
 
@@ -112,22 +112,37 @@ def fold_statics(e: Expr, spec: SpecOp, op: Operation) -> Expr:
     """Substitute statics, expand `exists`, fold constant tables.
 
     Raises:
-        SpecError: what has to be known at compile time is not, or a divisor is not positive.
+        SpecError: what has to be known at compile time is not, or a divisor is neither a positive number nor a scalar.
     """
     tables = constant_tables(spec)
     folded = fold_constants(_expand(substitute(e, statics_of(spec)), op), tables, op)
     folded = _clamp_numbers(folded, {p.name: p.entries for p in spec.parameters if p.entries is not None})
     for term in walk(folded):
         if term.op in ("floordiv", "mod"):
-            divisor = simplify(term.args[1])
-            if divisor.op != "const" or divisor.value <= 0:
-                raise SpecError(
-                    f"'{OPERATORS[term.op].symbol}' divides by a positive integer known at compile time, got {divisor}",
-                    op,
-                )
+            _check_divisor(OPERATORS[term.op].symbol, simplify(term.args[1]), spec, op)
         if term.op == "isqrt" and simplify(term).op != "const":
             raise SpecError(f"'isqrt' is of a number known at compile time and not negative, got {term.args[0]}", op)
     return folded
+
+
+def _check_divisor(name: str, divisor: Expr, spec: SpecOp, op: Operation) -> None:
+    """A divisor is a positive constant or made of scalars and lengths; that those are positive, a fact has to say."""
+    whole = {"rows", "cols", *(p.name for p in spec.parameters if p.kind == "scalar")}
+    if not (divisor.value > 0 if divisor.op == "const" else free_names(divisor) <= whole):
+        raise SpecError(
+            f"'{name}' divides by a positive integer, the same for the whole sequence: known at compile time or a "
+            f"scalar; got {divisor}",
+            op,
+        )
+
+
+def divisions(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
+    """The divisions of a surface rule: each op, and what it divides by."""
+    reader = _SurfaceReader(region)
+    reader.read()
+    for op in region.walk():
+        if isinstance(op, arith.FloorDivSIOp | ModOp):
+            yield op, simplify(reader.values[op.operands[1]])
 
 
 def _clamp_numbers(e: Expr, entries: Mapping[str, int]) -> Expr:
@@ -222,9 +237,7 @@ class _SurfaceReader:
         if op.results[0].type != want:
             raise SpecError(f"'{op.name}' works on {noun} in a rule, got {op.results[0].type}", op)
         if name in ("floordiv", "mod"):
-            divisor = simplify(args[1])
-            if divisor.op != "const" or divisor.value <= 0:
-                raise SpecError(f"'{op.name}' divides by a positive integer known at compile time, got {divisor}", op)
+            _check_divisor(op.name, simplify(args[1]), self.spec, op)
         if name == "mul" and all(simplify(a).op != "const" and _varies(a, self.spec) for a in args):
             raise SpecError(
                 f"'{op.name}' multiplies by an integer known at compile time, got {args[0]} * {args[1]}", op

@@ -61,14 +61,14 @@ class Question:
         solver.add(z3.Not(self._term(claim)))
         solver.add(*(self._term(f.condition) for f in self.facts.facts if f.over is None))
         self._instantiate(claim)
-        solver.add(*self.side)
+        solver.add(*self.side, *self.domain.axioms)
         try:
             result = solver.check()
         except z3.Z3Exception:  # the product of two unknowns is not linear
             return UNKNOWN
         if result == z3.unsat:
             return PROVED
-        if result == z3.sat and self._about_scalars and not self.domain.firsts:
+        if result == z3.sat and self._about_scalars and not self.domain.firsts and not self.domain.axioms:
             # Only then is the model real: facts over indices might rule it out where they are not instantiated.
             model = solver.model()
             shown = [(k, v) for k, v in sorted(self.env.items()) if k in free_names(claim)]

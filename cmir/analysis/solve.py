@@ -2,7 +2,7 @@
 
     start[i] <= j and j <= i                      for j:  [start[i], i + 1)
     (j floordiv B) <= (i floordiv B)              for j:  [0, (i floordiv B + 1) * B)
-    j floordiv W == y and j mod W <= x            for j:  [y * W, y * W + min(W, x + 1))
+    j floordiv W == y and j mod W <= x            for j:  [y * W, y * W + min(W, x + 1))    W may be a scalar
     max(i, h) <= j                                for i:  [lo, select(h <= j, j + 1, lo))
     start[i] <= j, start nondecreasing            for i:  [lo, first i in [lo, hi) : j < start[i])
 
@@ -161,9 +161,9 @@ class _Solver:
 
         match atom.op:
             case "floordiv":  # u floordiv k >= edge  <=>  u >= edge * k;  u floordiv k <= edge  <=>  u < edge * k + k
-                k = atom.args[1].value
-                u, border = linear(atom.args[0]), linear(edge).scaled(k)
-                return self._at_least_zero(u - border if c > 0 else border + Linear((), k - 1) - u)
+                u, border = linear(atom.args[0]), linear(mul(edge, atom.args[1]))
+                last = linear(atom.args[1]) - Linear((), 1)
+                return self._at_least_zero(u - border if c > 0 else border + last - u)
             case "min" | "max":
                 parts = [(a, reaches(a)) for a in atom.args]
                 return self._each(parts) if (atom.op == "min") == (c > 0) else self._either(parts)

@@ -61,10 +61,10 @@ class Owner:
 class Term:
     """An integer or a condition over `spec.i`, `spec.j`, lengths and metadata.
 
-    Integers take `+ - abs()`, `*` by an integer known at compile time, `//` and `%` (rounding down) by a positive one,
-    and the comparisons, `==` and `!=` among them; conditions take `& | ~`. Python's chains (`a <= b <= c`), `and`,
-    `or`, `not`, `if`, `min` and `max` ask a term for its truth value and raise `TypeError`. Terms are hashed by
-    identity.
+    Integers take `+ - abs()`, `*` by an integer known at compile time, `//` and `%` (rounding down) by a positive one
+    or by a scalar that a fact says is at least 1, and the comparisons, `==` and `!=` too; conditions take `& | ~`.
+    Python's chains (`a <= b <= c`), `and`, `or`, `not`, `if`, `min` and `max` ask a term for its truth value and raise
+    `TypeError`. Terms are hashed by identity.
     """
 
     __slots__ = ("expr", "location", "op", "operands", "owner")
@@ -308,9 +308,16 @@ def _division(owner: Owner, op: str, symbol: str, left: object, right: object) -
     out = _arithmetic(owner, op, symbol, left, right)
     divisor = out.operands[1]
     value = owner.value(divisor.expr)
-    if value is None or value <= 0:
+    whole = all(
+        name in ("rows", "cols") or owner.per(name) in ("scalar", "static") for name in free_names(divisor.expr)
+    )
+    if not whole or (value is not None and value <= 0):
         shown = f"{divisor!r}" if value is None or divisor.op == "const" else f"{divisor!r} = {value}"
-        raise SpecError(f"'{symbol}' divides by a positive integer known at compile time, got {shown}", user_location())
+        raise SpecError(
+            f"'{symbol}' divides by a positive integer, the same for the whole sequence: known at compile time or a "
+            f"scalar; got {shown}",
+            user_location(),
+        )
     return out
 
 

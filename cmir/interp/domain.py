@@ -51,8 +51,8 @@ class NumpyDomain:
             "sub": np.subtract,
             "mul": np.multiply,
             "neg": np.negative,
-            "floordiv": np.floor_divide,
-            "mod": np.mod,
+            "floordiv": self._floordiv,
+            "mod": self._mod,
             "abs": np.abs,
             "isqrt": np.vectorize(isqrt, otypes=[np.int64]),
             "lt": np.less,
@@ -67,6 +67,12 @@ class NumpyDomain:
             "and": np.logical_and,
             "or": np.logical_or,
         }
+
+    def _floordiv(self, a: Value, k: Value) -> Value:
+        return self.np.floor_divide(a, self.np.maximum(k, 1))  # a division by less than 1 is one by 1
+
+    def _mod(self, a: Value, k: Value) -> Value:
+        return self.np.mod(a, self.np.maximum(k, 1))
 
     def const(self, value: int) -> Value:
         return self.np.int64(value)

@@ -45,6 +45,7 @@ class Z3Domain:
     valid: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])  # ids: an index below a length
     indices: dict[int, Any] = field(default_factory=dict[int, Any])
     firsts: list[First] = field(default_factory=list[First])
+    axioms: list[Any] = field(default_factory=list[Any])  # what is known of divisions by unknowns
 
     def integer(self, name: str) -> Any:
         """An unknown integer."""
@@ -71,10 +72,8 @@ class Z3Domain:
                 return args[0] * args[1]
             case "neg":
                 return -args[0]
-            case "floordiv":  # z3's div rounds down for positive divisors, which is all the language has
-                return args[0] / args[1]
-            case "mod":
-                return args[0] % args[1]
+            case "floordiv" | "mod":
+                return self._divide(op, *args)
             case "abs":
                 return z3.If(args[0] >= 0, args[0], -args[0])
             case "lt":
@@ -98,6 +97,23 @@ class Z3Domain:
                 return out
             case _:  # isqrt, which is folded
                 raise z3.Z3Exception(f"no meaning for '{op}'")
+
+    def _divide(self, op: str, x: Any, divisor: Any) -> Any:
+        """z3's division rounds down for positive divisors. One by an unknown is not linear: a function of which z3
+        knows the sign and the range."""
+        k: Any = z3.simplify(divisor)
+        if z3.is_int_value(k):
+            k = max(k.as_long(), 1)
+            return x / k if op == "floordiv" else x % k
+        one = self.const(1)
+        k = z3.If(k < one, one, k)
+        sort = z3.IntSort(self.context)
+        out: Any = z3.Function(f"{op}!", sort, sort, sort)(x, k)
+        if op == "mod":
+            self.axioms += [out >= 0, out < k]
+        else:
+            self.axioms.append(z3.If(x >= 0, z3.And(out >= 0, out <= x), z3.And(out < 0, out >= x)))
+        return out
 
     def lookup(self, table: Z3Table, index: Value, number: Value | None = None) -> Value:
         index, rest = self.note(index), []

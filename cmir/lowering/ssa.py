@@ -103,6 +103,8 @@ class Statements:
                 return f"{args[0]} != {args[1]}"
             case LookupOp():
                 return self._lookup(op)
+            case arith.FloorDivSIOp() | ModOp() if not isinstance(op.operands[1].owner, arith.ConstantOp):
+                return TEXT[type(op)].format(args[0], f"tl.maximum({args[1]}, 1)")
             case _:
                 return TEXT[type(op)].format(*args)
 

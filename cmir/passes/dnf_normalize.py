@@ -34,6 +34,7 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from cmir.analysis.divisors import check_divisors
 from cmir.analysis.dnf import TooManyClauses, clauses_of
 from cmir.analysis.linear import simplify
 from cmir.analysis.rules import fold_statics, rule_of
@@ -54,6 +55,7 @@ class DnfNormalize(ModulePass):
         if self.max_clauses < 1:
             raise SpecError(f"max-clauses is at least 1, got {self.max_clauses}", op)
         for spec in [o for o in op.walk() if isinstance(o, SpecOp) and not o.is_packed]:
+            check_divisors(spec)
             Rewriter.replace_op(spec, self.normalize(spec), [])
 
     def normalize(self, spec: SpecOp) -> SpecOp:

@@ -78,6 +78,7 @@ from cmir.dialects.expr import (
     free_names,
     le,
     lt,
+    make,
     maximum,
     minimum,
     or_,
@@ -323,6 +324,8 @@ class _Emitter:
                 return self._first(e)
             case op if op in PREDICATES:
                 return self.add(arith.CmpiOp(self.emit(e.args[0]), self.emit(e.args[1]), PREDICATES[op]))
+            case "mul" if all(a.op != "const" for a in e.args):
+                return self._product(*e.args)
             case op if op in BINARY:
                 out = self.emit(e.args[0])
                 for a in e.args[1:]:
@@ -330,6 +333,12 @@ class _Emitter:
                 return out
             case _:
                 raise SpecError(f"'{e}' has no code; run --canonicalize-intervals first")
+
+    def _product(self, a: Expr, b: Expr) -> SSAValue:
+        """Of two unknowns, each held in 32 bits: so no metadata make the product leave 64."""
+        low, high = const(-(2**31)), const(2**31 - 1)
+        x, y = (self.emit(make("min", make("max", e, low), high)) for e in (a, b))
+        return self.add(arith.MuliOp(x, y))
 
     def _variable(self, name: str) -> SSAValue:
         if name == "rows":

@@ -3,7 +3,7 @@
 - Every op gets a `FileLineColLoc`, as in MLIR, unless the text says `loc(...)`.
 - An SSA value that is never defined is reported where it is used, not at the end of the file.
 - An unknown op, type, attribute or dialect comes with the nearest registered name.
-- A missing `}` is said to be missing: at an op that stands too deep, or at the end of the file with the place of its `{`.
+- A missing `}` is said to be missing: at an op that stands too deep, or at the end of the file, with the place of `{`.
 - Whatever goes wrong inside an op's own parser (an attribute that does not verify, a constructor that refuses) is a
   `ParseError` at that op.
 """

@@ -93,7 +93,7 @@ maskspec.spec @product(%s: index) {
 
 maskspec.spec @divisor(%s: index) {
   maskspec.region @all rows [0, rows) (%i, %j) {
-    // expected-error@+1 {{'arith.floordivsi' divides by a positive integer known at compile time, got s}}
+    // expected-error@+1 {{'arith.floordivsi' divides by s, and nothing says that it is at least 1; state the fact 1 <= s}}
     %a = arith.floordivsi %i, %s : index
     %b = arith.cmpi sle, %j, %a : index
     maskspec.visible %b
@@ -104,7 +104,7 @@ maskspec.spec @divisor(%s: index) {
 
 maskspec.spec @zero(%w: index = 0) {
   maskspec.region @all rows [0, rows) (%i, %j) {
-    // expected-error@+1 {{'maskspec.mod' divides by a positive integer known at compile time, got 0}}
+    // expected-error@+1 {{'maskspec.mod' divides by a positive integer, the same for the whole sequence: known at compile time or a scalar; got 0}}
     %a = maskspec.mod %i, %w
     %b = arith.cmpi sle, %j, %a : index
     maskspec.visible %b
@@ -114,7 +114,7 @@ maskspec.spec @zero(%w: index = 0) {
 // -----
 
 maskspec.spec @divisor_in_fact(%s: index, %w: index = -2) {
-  // expected-error@+1 {{'floordiv' divides by a positive integer known at compile time, got -2}}
+  // expected-error@+1 {{'floordiv' divides by a positive integer, the same for the whole sequence: known at compile time or a scalar; got -2}}
   maskspec.assume s floordiv w <= rows
   maskspec.region @all rows [0, rows) (%i, %j) {
     %b = arith.cmpi sle, %j, %i : index
@@ -165,4 +165,37 @@ maskspec.spec @long_table() {
 maskspec.spec @another_order() {
   // expected-error@+1 {{a rule is normalized for the order in which tokens are stored; run --layout first}}
   maskspec.layout rows = residue(of = 2)
+}
+
+// -----
+
+maskspec.spec @divisor_of_a_row(%t: !maskspec.table<row>) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %s = maskspec.lookup %t[%i]
+    // expected-error@+1 {{'maskspec.mod' divides by a positive integer, the same for the whole sequence: known at compile time or a scalar; got t[i]}}
+    %a = maskspec.mod %j, %s
+    %b = arith.cmpi sle, %j, %a : index
+    maskspec.visible %b
+  }
+}
+
+// -----
+
+// A fact that is too weak, and divisions in facts, guards and clauses.
+maskspec.spec @weak(%s: index) {
+  maskspec.assume 0 <= s
+  maskspec.region @all rows [0, rows) {
+    // expected-error@+1 {{'mod' divides by s, and nothing says that it is at least 1; state the fact 1 <= s}}
+    maskspec.clause j mod s <= i
+  }
+}
+
+// -----
+
+maskspec.spec @in_a_fact(%s: index, %t: !maskspec.table<row>) {
+  // expected-error@+1 {{'floordiv' divides by s + 1, and nothing says that it is at least 1; state the fact 1 <= s + 1}}
+  maskspec.assume t[i] <= i floordiv (s + 1)
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j <= i
+  }
 }

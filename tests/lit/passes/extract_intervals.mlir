@@ -178,3 +178,17 @@ maskspec.spec @partly_monotone(%c: !maskspec.table<col>) {
 // CHECK-NEXT:      interval.span [0, cols) residual c[j] <= i because "nothing says that table 'c' is nondecreasing" from "all.0"
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
+
+// -----
+
+// A remainder by a scalar, where the quotient is pinned; and one that nothing pins, which stays a residual.
+// CHECK-LABEL: interval.table @scalar_divisor_rows
+// CHECK:         interval.span [max(0, s * width), min(cols, s * width + width, s * width + 3)) from "all.0"
+// CHECK-NEXT:    interval.span [0, min(cols, i + 1)) residual j mod width < 3 because "'j mod width' repeats along j" from "all.1"
+maskspec.spec @scalar_divisor(%width: index, %s: index) {
+  maskspec.assume 1 <= width
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j floordiv width == s and j mod width < 3
+    maskspec.clause j mod width < 3 and j <= i
+  }
+}

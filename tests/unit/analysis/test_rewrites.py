@@ -32,6 +32,7 @@ def grids(seed: int) -> dict[str, Value]:
         "rows": rows,
         "cols": cols,
         "s": int(rng.integers(-3, 9)),
+        "g": int(rng.integers(1, 5)),
         "w": 3,
         "t": table(rows),
         "c": table(cols),

@@ -154,20 +154,21 @@ def test_type_errors(name: str):
 
 
 COMPILE_TIME = "an integer known at compile time"
+DIVIDES = "divides by a positive integer, the same for the whole sequence: known at compile time or a scalar; got"
 SPEC_ERRORS: dict[str, tuple[Case, str]] = {
     # Arithmetic beyond the language.
     "product": (lambda t: t.i * t.n, f"'*' multiplies by {COMPILE_TIME}, got i * n"),
-    "divisor": (lambda t: t.i // t.n, "'//' divides by a positive integer known at compile time, got n"),
-    "zero divisor": (lambda t: t.i % 0, "'%' divides by a positive integer known at compile time, got 0"),
-    "negative divisor": (lambda t: t.i // -2, "'//' divides by a positive integer known at compile time, got -2"),
+    "divisor": (lambda t: t.i // t.start[t.i], f"'//' {DIVIDES} start[i]"),
+    "zero divisor": (lambda t: t.i % 0, f"'%' {DIVIDES} 0"),
+    "negative divisor": (lambda t: t.i // -2, f"'//' {DIVIDES} -2"),
     "static zero divisor": (
         lambda t: t.i // (2 * t.zero),
-        "'//' divides by a positive integer known at compile time, got 2 * zero = 0",
+        f"'//' {DIVIDES} 2 * zero = 0",
     ),
-    "dividing by a term": (lambda t: 8 % t.i, "'%' divides by a positive integer known at compile time, got i"),
+    "dividing by a term": (lambda t: 8 % t.i, f"'%' {DIVIDES} i"),
     "dividing by a bound index": (
         lambda t: t.spec.exists(1, 2, lambda d: t.i % d == 0),
-        "'%' divides by a positive integer known at compile time, got d",
+        f"'%' {DIVIDES} d",
     ),
     # Tables.
     "row table by column": (
@@ -307,6 +308,22 @@ def test_spec_errors(name: str):
     assert place.file == __file__
     first = case.__code__.co_firstlineno
     assert first <= place.line <= first + 1
+
+
+def test_dividing_by_a_scalar_needs_its_fact():
+    spec = cmir.MaskSpec("s")
+    n = spec.scalar("n")
+    rule = spec.j // n == spec.i // n
+    spec.region("all", 0, spec.rows, visible=rule)
+    with pytest.raises(SpecError) as caught:
+        cmir.compile(spec)
+    assert caught.value.message == (
+        "'arith.floordivsi' divides by n, and nothing says that it is at least 1; state the fact 1 <= n"
+    )
+    assert caught.value.location is not None
+    assert caught.value.location.line == sys._getframe().f_lineno - 8
+    spec.assume(n >= 1)
+    assert cmir.compile(spec).slots == {"rows": 1, "cols": 1}
 
 
 def test_a_bound_index_does_not_escape():

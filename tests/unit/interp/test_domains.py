@@ -20,7 +20,7 @@ WIDTHS = {"lo": 2, "hi": 2, "pair": 3}  # integers in an entry, where there are 
 def test_terms_have_one_value(e: Expr, seed: int):
     rng = np.random.default_rng(seed)
     lengths = {name: int(rng.integers(0, 4)) for name in LENGTHS.values()}
-    numbers = {**lengths, **{n: int(rng.integers(-4, 8)) for n in ("i", "j", "s")}, "w": 3}
+    numbers = {**lengths, **{n: int(rng.integers(-4, 8)) for n in ("i", "j", "s", "g")}, "w": 3}
     shapes = {n: (lengths[length], WIDTHS[n]) if n in WIDTHS else lengths[length] for n, length in LENGTHS.items()}
     tables = {name: rng.integers(-3, 9, shape) for name, shape in shapes.items()}
     value = int(evaluate(e, {**numbers, **{n: TableValue(v) for n, v in tables.items()}}, NumpyDomain()))

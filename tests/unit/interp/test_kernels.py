@@ -41,13 +41,15 @@ maskspec.spec @search(%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<c
 # Slot lists of every kind of table, read at numbers known and not known; facts about them, and about two free tables.
 LISTS = """
 maskspec.spec @lists(%lo: !maskspec.table<row x 3>, %hi: !maskspec.table<row x 3>, %c: !maskspec.table<col x 2>,
-    %f: !maskspec.table<free x 2>, %g: !maskspec.table<free>, %s: index) {
+    %f: !maskspec.table<free x 2>, %g: !maskspec.table<free>, %s: index, %g0: index) {
   maskspec.assume not exists t in [0, 2] : hi[i, t] < lo[i, t]
   maskspec.assume c[j, 0] <= rows and 0 <= s and s <= rows
   maskspec.assume for e in [0, 30) : f[e, 0] <= f[e, 1]
   maskspec.assume for e in [0, 30) : 0 <= g[e]
   maskspec.nondecreasing lo
+  maskspec.assume 1 <= g0
   maskspec.region @a rows [0, s) {
+    maskspec.clause j floordiv g0 == i floordiv g0 and j mod g0 < 3
     maskspec.clause lo[i, 0] <= j and j < hi[i, 0]
     maskspec.clause lo[i, 1] <= j and j < hi[i, 1]
     maskspec.clause lo[i, 2] <= j and j < hi[i + 1, 2]

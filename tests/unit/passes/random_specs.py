@@ -56,7 +56,7 @@ GUARDS = (
 # fmt: on
 PARAMETERS = (
     "%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>, %w: index = 3, "
-    "%lo: !maskspec.table<row x 2>, %hi: !maskspec.table<row x 2>, %pair: !maskspec.table<free x 3>"
+    "%g: index, %lo: !maskspec.table<row x 2>, %hi: !maskspec.table<row x 2>, %pair: !maskspec.table<free x 3>"
 )
 ROW, COLUMN, ANY = "row", "column", "any"
 
@@ -108,7 +108,7 @@ def terms(draw: st.DrawFn, depth: int = 2) -> Expr:
         case "difference":
             return make("sub", a, draw(terms(depth - 1)))
         case "floordiv" | "mod":
-            return make(shape, a, const(draw(st.sampled_from([1, 2, 3, 5]))))
+            return make(shape, a, draw(st.sampled_from([const(1), const(2), const(3), const(5), var("g"), var("g")])))
         case "min" | "max":
             return (minimum if shape == "min" else maximum)(a, draw(terms(depth - 1)))
         case _:
@@ -148,7 +148,7 @@ def rules(draw: st.DrawFn, depth: int = 2) -> Expr:
 @st.composite
 def specs(draw: st.DrawFn) -> str:
     facts = draw(st.lists(st.sampled_from(FACTS), unique=True, max_size=5))
-    lines = [f"maskspec.spec @random({PARAMETERS}) {{", *(f"  {fact}" for fact in facts)]
+    lines = [f"maskspec.spec @random({PARAMETERS}) {{", "  maskspec.assume 1 <= g", *(f"  {fact}" for fact in facts)]
     for n, (lo, hi) in enumerate(draw(st.sampled_from(GUARDS))):
         lines += [f"  maskspec.region @r{n} rows [{lo}, {hi}) (%i, %j) {{", *Surface().rule(draw(rules())), "  }"]
     return "\n".join([*lines, "}"]) + "\n"
