@@ -31,7 +31,7 @@ class CheckRegions(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for spec in [o for o in op.walk() if isinstance(o, SpecOp)]:
-            if not spec.regions_of_rows:
+            if not spec.regions_of_rows and not spec.is_packed:
                 raise SpecError(
                     f"@{spec.sym_name.data} has no Region, so no row would see anything; give its rows a rule: "
                     "maskspec.region @all rows [0, rows) (%i, %j) { .. }, "

@@ -1,5 +1,5 @@
 // RUN: cm-opt --split-input-file --lower-intervals --transpose %s | filecheck %s
-// RUN: cm-opt --split-input-file --lower-intervals --transpose --lower-descriptor -t triton %s | filecheck %s --check-prefix=SOURCE
+// RUN: cm-opt --split-input-file -t triton %s | filecheck %s --check-prefix=SOURCE
 
 // A scalar that is at least 1 divides like a number: chunks whose size each sequence has of its own, both ways.
 

@@ -87,6 +87,18 @@ maskspec.spec @slot_list(
 }
 """
 
+# Every sequence has a divisor of its own; facts divide by it too.
+CHUNKED = """
+maskspec.spec @chunked(%chunk: index, %t: !maskspec.table<row>) {
+  maskspec.assume 1 <= chunk
+  maskspec.assume 0 <= t[i] and t[i] <= i floordiv chunk
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j floordiv chunk == i floordiv chunk and j mod chunk <= 2
+    maskspec.clause j <= t[i]
+  }
+}
+"""
+
 # Unbounded by row and by column.
 STRIDE = """
 maskspec.spec @stride(%shift: index) {
@@ -119,6 +131,7 @@ CASES = {
     "nothing": NOTHING,
     "residual": RESIDUAL,
     "slot_list": SLOT_LIST,
+    "chunked": CHUNKED,
     "stride": STRIDE,
 }
 
