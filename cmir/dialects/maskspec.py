@@ -212,11 +212,11 @@ def parse_where(parser: AttrParser) -> tuple[str, Expr] | None:
     return name, parse_expr(parser, "int")
 
 
-def check_where(spec: SpecOp, where: tuple[str, Expr] | None) -> None:
+def check_where(spec: SpecOp, where: tuple[str, Expr] | None, *bound: str) -> None:
     """The name of an abbreviation means nothing else, and what it stands for can be said."""
     if where is not None:
         _check_binding(where[0], {p.name: p for p in spec.parameters})
-        check_expr(spec, where[1])
+        check_expr(spec, where[1], *bound)
 
 
 def check_names(op: Operation, e: Expr, *bound: str, index: bool = True) -> None:
@@ -410,11 +410,11 @@ class AssumeOp(IRDLOperation):
             printer.print_string_literal(self.text.data)
 
     def verify_(self) -> None:
-        check_where(spec_of(self), self.where)
         names = free_names(self.condition.data)
         if self.bound is None and {"i", "j"} <= names:
             raise VerifyException("a fact ranges over rows (i) or columns (j), not both")
         bound = () if self.bound is None else (self.bound.data,)
+        check_where(spec_of(self), self.where, *bound)
         if bound and {"i", "j"} & (names - {*bound}):
             raise VerifyException(f"a fact for {bound[0]} may not read another index")
         if self.lo is not None and self.hi is not None:

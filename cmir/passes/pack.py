@@ -30,11 +30,12 @@ After (`s` stands for the search in the text alone):
 
 It comes after `--transpose`, so every proof has been made in the coordinates of one sequence, and slot counts do not
 change. A scalar becomes a table with one entry per sequence (a table of one entry serves all); tables per row and per
-column stay what they are, those of the sequences one after another; a free table is shared by all. Whatever the
-metadata, a row sees columns of its own sequence only: ends are clamped into it. Facts are rewritten with the tables:
-one about scalars holds in every sequence, one about rows for the rows of every sequence. Three metadata are added,
-after those of the spec: `cu_rows` and `cu_cols`, one entry more than there are sequences, and `longest`, which no
-sequence is longer than. That they make sense is declared, and so checked, like any other fact.
+column stay what they are, those of the sequences one after another. A free table is that of the sequences one after
+another too, or one for all: sequence s has the entries from `limit_from[s]` to `limit_to[s]`. Whatever the metadata, a
+row sees columns of its own sequence only: ends are clamped into it. Facts are rewritten with the tables: one about
+scalars holds in every sequence, one about rows or entries for those of every sequence. Three metadata are added, after
+those of the spec and of its free tables: `cu_rows` and `cu_cols`, one entry more than there are sequences, and
+`longest`, which no sequence is longer than. That all these make sense is declared, and so checked, like any other fact.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ from cmir.dialects.expr import (
     ZERO,
     Expr,
     add,
+    and_,
     const,
     first,
-    free_names,
     le,
     lookup,
     lt,
@@ -79,7 +80,7 @@ from cmir.dialects.maskspec import INDEX, AssumeOp, Parameter, SpecOp, TableType
 from cmir.errors import SpecError
 
 ADDED = 3
-"""Metadata that a packed spec has after those of the user: cu_rows, cu_cols and longest, whatever their names."""
+"""Metadata that a packed spec has at its end: cu_rows, cu_cols and longest, whatever their names."""
 
 AXIS_OF = {"i": "rows", "j": "cols"}
 _TABLE_INDEX = {"row": "i", "col": "j"}
@@ -136,7 +137,13 @@ class Packing:
                 self.taken.add(length_name(p.name))
         self.cu = {"i": self._fresh("cu_rows", table=True), "j": self._fresh("cu_cols", table=True)}
         self.longest = self._fresh("longest")
+        self.spans = {  # where the entries of a free table begin and end
+            name: (self._fresh(f"{name}_from", table=True), self._fresh(f"{name}_to", table=True))
+            for name, kind in self.kinds.items()
+            if kind == "free"
+        }
         self.sequence = self._fresh("s")
+        self.entry = self._fresh("e")
 
     def _fresh(self, name: str, table: bool = False) -> str:
         while {name, length_name(name)} & self.taken or name in KEYWORDS:
@@ -154,6 +161,11 @@ class Packing:
         end = lookup(self.cu[index], add(s, const(1)))
         return simplify(first(self.sequence, ZERO, self.sequences(index), lt(var(index), end)))
 
+    def owner_of_entry(self, table: str) -> Expr:
+        """The sequence that holds the entry `e` of a free table."""
+        end = lookup(self.spans[table][1], var(self.sequence))
+        return simplify(first(self.sequence, ZERO, self.sequences("i"), lt(var(self.entry), end)))
+
     def place(self, index: str) -> Place:
         return Place(self, self.owner(index), index)
 
@@ -162,7 +174,7 @@ class Packing:
     def table(self, table: TableOp) -> TableOp:
         """The packed form of a table."""
         fixed, moving = ("i", "j") if table.axis.data == "rows" else ("j", "i")
-        place = self.place(fixed)
+        place = replace(self.place(fixed), span_only=True)
         regions = [self._region(region, place, fixed, moving) for region in table.regions_of_table]
         slots = None if table.slots is None else table.slots.data
         name = table.sym_name.data
@@ -190,10 +202,11 @@ class Packing:
     def packed_spec(self) -> SpecOp:
         """Metadata and facts of the packed form."""
         parameters = [replace(p, kind="free" if p.kind == "scalar" else p.kind) for p in self.facts.parameters]
+        parameters += [Parameter(n, "free") for names in self.spans.values() for n in names]
         parameters += [Parameter(self.cu["i"], "free"), Parameter(self.cu["j"], "free")]
         parameters.append(Parameter(self.longest, "scalar"))
         types = [INDEX if p.kind == "scalar" else TableType(p.kind, p.entries) for p in parameters]
-        facts = [*self._added_facts(), *map(self._fact, self.facts.facts)]
+        facts = [*self._added_facts(), *(packed for fact in self.facts.facts for packed in self._fact(fact))]
         for fact in facts:
             fact.location = self.spec.location
         out = SpecOp(self.spec.sym_name.data, parameters, Region(Block(facts, arg_types=types)), packed=True)
@@ -216,9 +229,13 @@ class Packing:
             longest = add(here, var(self.longest))
             yield AssumeOp(le(after, longest), self._every(index), text=f"{name}[s + 1] - {name}[s] <= max_seqlen")
 
-    def _fact(self, fact: Fact) -> AssumeOp:
+        for table, (start, end) in self.spans.items():
+            here, after = lookup(start, s), lookup(end, s)
+            inside = and_(le(ZERO, here), le(here, after), le(after, var(length_name(table))))
+            yield AssumeOp(inside, self._every("i"), text=f"0 <= cu[s] <= cu[s + 1] <= length of table '{table}'")
+
+    def _fact(self, fact: Fact) -> Iterator[AssumeOp]:
         over = () if fact.over is None else fact.over[1:]
-        one_sequence = any(self._of_one_sequence(e) for e in (fact.condition, *over))
         text = f"{fact.text}, in every sequence"
         if fact.kind in ("row", "col"):
             index = "i" if fact.kind == "row" else "j"
@@ -226,42 +243,46 @@ class Packing:
             lo, hi = place.range(index, *over)
             here = var(index)
             condition = or_(lt(here, lo), le(hi, here), place(fact.condition))
-            return AssumeOp(simplify(condition), where=(self.sequence, place.sequence), text=text)
-        if not one_sequence:
-            return AssumeOp(fact.condition, fact.over, text=fact.text)
-        if fact.kind == "entry":
-            raise SpecError(
-                f"--pack shares a free table among all sequences, so no fact may relate its entries to one sequence: "
-                f"'{fact.text}'; declare the table per row or per column",
-                self.spec,
-            )
-        place = Place(self, var(self.sequence), None)
-        return AssumeOp(simplify(place(fact.condition)), self._every("i"), text=text)
-
-    def _of_one_sequence(self, e: Expr) -> bool:
-        """Whether the value of `e` may differ from sequence to sequence."""
-        return any(
-            n in ("i", "j", "rows", "cols") or self.kinds.get(n) in ("scalar", "row", "col") for n in free_names(e)
-        )
+            yield AssumeOp(simplify(condition), where=(self.sequence, place.sequence), text=text)
+        elif fact.over is None:
+            place = Place(self, var(self.sequence))
+            yield AssumeOp(simplify(place(fact.condition)), self._every("i"), text=text)
+        else:  # of the entries of each table that it reads
+            for table in fact.tables:
+                place = Place(self, self.owner_of_entry(table), entry=(fact.over[0], table))
+                start, end = place.span(table)
+                here, lo, hi = var(self.entry), *(add(start, place(e)) for e in over)
+                condition = or_(lt(here, maximum(start, lo)), le(minimum(end, hi), here), place(fact.condition))
+                length = self.entry, ZERO, var(length_name(table))
+                yield AssumeOp(simplify(condition), length, (self.sequence, place.sequence), text)
 
 
 @dataclass(frozen=True)
 class Place:
     """A place in the pack: rewrites what an expression of one sequence says into what it says there.
 
-    `sequence` is the sequence at that place. With `index` (i or j) the place is a row or a column of it, which it must
-    be known to hold: tables are read at that index as it is. Elsewhere a sequence may be empty, and its tables read 0.
+    `sequence` is the sequence at that place. With `index` (i or j) the place is a row or a column of it, with `entry`
+    an entry of a free table, which the expression gives a name: such a place is in its sequence, so that tables are
+    read there as they are. A sequence's part of another table may be empty, and then reads 0: in a span of a table this
+    makes a difference for free tables only, since a sequence without rows or columns shows nothing anyway.
     """
 
     packing: Packing
     sequence: Expr
-    index: str | None
+    index: str | None = None
+    entry: tuple[str, str] | None = None
+    span_only: bool = False
 
     def start(self, index: str) -> Expr:
         return lookup(self.packing.cu[index], self.sequence)
 
     def end(self, index: str) -> Expr:
         return lookup(self.packing.cu[index], add(self.sequence, const(1)))
+
+    def span(self, table: str) -> tuple[Expr, Expr]:
+        """Where the sequence's entries of a free table begin and end."""
+        start, end = (lookup(name, self.sequence) for name in self.packing.spans[table])
+        return start, end
 
     def range(self, index: str, lo: Expr, hi: Expr) -> tuple[Expr, Expr]:
         """The rows (columns) from lo to hi of the sequence, in the pack; never one of another sequence."""
@@ -287,21 +308,29 @@ class Place:
     def _variable(self, e: Expr) -> Expr:
         if e.name in self.packing.cu:
             return sub(e, self.start(e.name))
+        if self.entry is not None and e.name == self.entry[0]:
+            return sub(var(self.packing.entry), self.span(self.entry[1])[0])
         if e in (ROWS, COLS):
             index = "i" if e == ROWS else "j"
             return sub(self.end(index), self.start(index))
+        for table in self.packing.spans:
+            if e.name == length_name(table):
+                start, end = self.span(table)
+                return sub(end, start)
         return lookup(e.name, self.sequence) if self.packing.kinds.get(e.name) == "scalar" else e
 
     def _lookup(self, e: Expr, bound: frozenset[str]) -> Expr:
-        """An entry of a table per row stands as far behind the sequence's first row as it stood behind row 0."""
+        """An entry stands as far behind the first one of its sequence as it stood behind entry 0."""
         position, *rest = e.args
-        index = _TABLE_INDEX.get(self.packing.kinds.get(e.name, "free"))
-        if index is None:
-            return rebuild(e, tuple(self(a, bound) for a in e.args))
         others = tuple(self(a, bound) for a in rest)
-        if index == self.index and position == var(index) and index not in bound:
+        index = _TABLE_INDEX.get(self.packing.kinds[e.name])
+        if index is not None and index == self.index and position == var(index) and index not in bound:
             return rebuild(e, (position, *others))
-        start, end = self.start(index), self.end(index)
+        if self.entry == (position.data, e.name) and position.op == "var" and position.name not in bound:
+            return rebuild(e, (var(self.packing.entry), *others))
+        start, end = self.span(e.name) if index is None else (self.start(index), self.end(index))
         inside = minimum(maximum(add(start, self(position, bound)), start), sub(end, const(1)))
         entry = rebuild(e, (simplify(inside), *others))
-        return select(lt(start, end), entry, ZERO) if self.index is None else entry
+        if index is not None and (self.span_only or index == self.index):
+            return entry
+        return select(lt(start, end), entry, ZERO)

@@ -22,9 +22,7 @@ def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any])
         MetadataError: an argument is missing, unknown, of the wrong kind or length, or the metadata break a fact.
     """
     name = facts.name
-    for what, value in (("rows", rows), ("cols", cols)):
-        if type(value) is not int or not 0 <= value <= MAX_LENGTH:
-            raise MetadataError(f"{what} of mask {name!r}: expected an int from 0 to {MAX_LENGTH}, got {value!r}")
+    require_lengths(name, rows, cols)
     known = [p.name for p in facts.parameters]
     for given in metadata:
         if given not in known:
@@ -37,12 +35,24 @@ def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any])
         if p.name not in metadata:
             raise MetadataError(f"mask {name!r} needs metadatum {p.name!r}: {_form(p, rows, cols)}; it was not given")
         env[p.name] = _value(name, p, metadata[p.name], rows, cols)
+    require_facts(facts, env)
+    return env
+
+
+def require_lengths(name: str, rows: Any, cols: Any) -> None:
+    """Raises MetadataError unless both are lengths."""
+    for what, value in (("rows", rows), ("cols", cols)):
+        if type(value) is not int or not 0 <= value <= MAX_LENGTH:
+            raise MetadataError(f"{what} of mask {name!r}: expected an int from 0 to {MAX_LENGTH}, got {value!r}")
+
+
+def require_facts(facts: Facts, env: Mapping[str, Value], who: str = "") -> None:
+    """Raises MetadataError, which `who` begins, if the metadata break a fact."""
     broken = first_violation(facts, env)
     if broken is not None:
         fact, index = broken
         where = "" if index is None else f" at {dict(row='row', col='column').get(fact.kind, 'entry')} {index}"
-        raise MetadataError(f"mask {name!r}: the metadata break the fact '{fact.text}'{where}")
-    return env
+        raise MetadataError(f"{who}mask {facts.name!r}: the metadata break the fact '{fact.text}'{where}")
 
 
 def _form(p: Parameter, rows: int, cols: int) -> str:

@@ -395,7 +395,8 @@ class CompiledMask:
                 the end where an entry holds several integers. Without batch dimensions a metadatum is shared; a mask
                 whose metadata are all shared is stored once. With `cu_seqlens` a scalar is an int for all sequences or
                 a tensor [S] of one for each, a table per row (column) has the entries of the sequences one after
-                another, [rows] ([cols]), and all sequences share a free table.
+                another, [rows] ([cols]), and a free table is that of all sequences, or a pair: the entries of the
+                sequences one after another [n], and an int tensor [S + 1] of where those of each begin.
 
         Raises:
             MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints

@@ -13,15 +13,17 @@ import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from cmir.dialects.maskspec import Parameter
+from cmir.dialects.expr import free_names
+from cmir.dialects.maskspec import Parameter, length_name
 from cmir.errors import MetadataError
+from cmir.interp.domain import TableValue
 from cmir.passes.pack import ADDED
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from cmir.analysis.facts import Facts
+    from cmir.analysis.facts import Fact, Facts
     from cmir.interp.domain import Value
     from cmir.runtime.mask import CompiledMask
 
@@ -35,6 +37,35 @@ def _names(packed: CompiledMask) -> tuple[str, str, str]:
     """The names, in the packed form, of the cumulative lengths of rows, of columns, and of the longest sequence."""
     rows, cols, longest = (p.name for p in packed.signature.parameters[-ADDED:])
     return rows, cols, longest
+
+
+def _spans(mask: CompiledMask) -> dict[str, tuple[str, str]]:
+    """The names, in the packed form, of where the entries of each free table begin and end."""
+    names = [p.name for p in mask.packed.signature.parameters[len(mask.facts.parameters) : -ADDED]]
+    return dict(zip(_free(mask), zip(names[::2], names[1::2], strict=True), strict=True))
+
+
+def _free(mask: CompiledMask) -> list[str]:
+    return [p.name for p in mask.facts.parameters if p.kind == "free"]
+
+
+def _refuse_shared(mask: CompiledMask, table: str, sequences: int) -> None:
+    """A fact that relates the entries of a table to a sequence is checked for the sequences that have entries."""
+    if sequences < 2:
+        return
+    for fact in mask.facts.facts:
+        if fact.kind == "entry" and table in fact.tables and _of_one_sequence(mask, fact):
+            raise MetadataError(
+                f"mask {mask.name!r}, argument {table!r}: the fact '{fact.text}' relates its entries to one sequence, "
+                f"so no two sequences may share it; give a pair, the entries of all sequences one after another and "
+                f"where those of each begin [S + 1]"
+            )
+
+
+def _of_one_sequence(mask: CompiledMask, fact: Fact) -> bool:
+    free = {*_free(mask), *(length_name(t) for t in _free(mask)), *(() if fact.over is None else fact.over[:1])}
+    expressions = (fact.condition, *(() if fact.over is None else fact.over[1:]))
+    return any(free_names(e) - free for e in expressions)
 
 
 def metadata(
@@ -68,7 +99,13 @@ def metadata(
     sequences = len(cu_seqlens) - 1
     out: dict[str, Any] = {}
     for key, value in given.items():
-        out[key] = _per_sequence(name, key, value, sequences, cu_seqlens.device) if kinds[key] == "scalar" else value
+        if kinds[key] == "scalar":
+            out[key] = _per_sequence(name, key, value, sequences, cu_seqlens.device)
+        elif kinds[key] == "free":
+            start, end = _spans(mask)[key]
+            out[key], out[start], out[end] = _entries(mask, key, value, sequences)
+        else:
+            out[key] = value
     rows, cols, longest = _names(mask.packed)
     out[rows] = cu_seqlens
     out[cols] = cu_seqlens if cu_seqlens_k is None else cu_seqlens_k
@@ -96,6 +133,32 @@ def _per_sequence(mask: str, name: str, value: Any, sequences: int, device: torc
     return tensor if sequences else tensor.new_zeros((*tensor.shape[:-1], 1))
 
 
+def _entries(mask: CompiledMask, name: str, value: Any, sequences: int) -> tuple[Any, Any, Any]:
+    """A free table's entries, and where those of each sequence begin and end: one table of all sequences, or a pair."""
+    import torch
+
+    entries = mask.facts.entries(name) is not None
+    if not isinstance(value, tuple):
+        _refuse_shared(mask, name, sequences)
+        if not isinstance(value, torch.Tensor) or value.dim() <= entries or not value.shape[-1 - entries]:
+            return value, None, None  # refused with the rest of the metadata
+        length = value.shape[-1 - entries]
+        ends = torch.arange(0, 2 * length, length, device=value.device)  # no copy from the host, which would wait
+        return value, ends[:1], ends[1:] if sequences else ends[:1]
+    pair = cast("tuple[Any, ...]", value)
+    right = len(pair) == 2 and all(isinstance(v, torch.Tensor) and _integers(v) for v in pair)
+    if not right or pair[1].dim() != 1 or len(pair[1]) != sequences + 1 or pair[0].dim() != 1 + entries:
+        raise MetadataError(
+            f"mask {mask.name!r}, argument {name!r}: expected a pair of int32 or int64 tensors, the entries of all "
+            f"sequences one after another and [{sequences + 1}] of where those of each begin; got "
+            f"({', '.join(map(_words, pair))})"
+        )
+    table, cu = pair
+    if not len(table):
+        table = table.new_zeros((1, *table.shape[1:]))
+    return table, *((cu[:-1], cu[1:]) if sequences else (cu[:1], cu[:1]))
+
+
 def _words(value: Any) -> str:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return f"{str(value.dtype).removeprefix('torch.')} of shape {list(value.shape)}"
@@ -121,7 +184,11 @@ def _host_form(p: Parameter) -> str:
         "scalar": "an int for all sequences, or one for each",
         "row": f"one {entry} per row, those of the sequences one after another",
         "col": f"one {entry} per column, those of the sequences one after another",
-    }.get(p.kind, f"a table that all sequences share, of any number of {entry.replace('entry', 'entries', 1)}")
+    }.get(
+        p.kind,
+        f"a table that all sequences share, of any number of {entry.replace('entry', 'entries', 1)}, or a pair: those "
+        "of the sequences one after another, and where each begins",
+    )
 
 
 # On the host: the oracle, and what the packed tables say.
@@ -129,23 +196,42 @@ def _host_form(p: Parameter) -> str:
 
 def _host_values(
     mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
-) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Both cumulative lengths and the metadata as arrays, with one entry per sequence, row or column."""
+) -> tuple[np.ndarray, np.ndarray, dict[str, list[np.ndarray]]]:
+    """Both cumulative lengths and the metadata as arrays; of a free table also where each sequence's part lies."""
+    from cmir.runtime.host_metadata import require_lengths
+
+    require_lengths(mask.name, rows, cols)
     _check_names(mask.facts, given)
     cu = _array(mask, "cu_seqlens", cu_seqlens, "S + 1 ints, where S is the number of sequences")
     if not len(cu):
         raise MetadataError(f"cu_seqlens of mask {mask.name!r}: expected at least one entry, 0")
     as_many = f"as many ints as cu_seqlens has, {len(cu)}"
     cu_k = cu if cu_seqlens_k is None else _array(mask, "cu_seqlens_k", cu_seqlens_k, as_many, len(cu))
-    values: dict[str, np.ndarray] = {}
+    values: dict[str, list[np.ndarray]] = {}
     for p in mask.facts.parameters:
         value = given[p.name]
         if p.kind == "scalar" and type(value) is int:
             value = [value] * (len(cu) - 1)
-        length = {"scalar": len(cu) - 1, "row": rows, "col": cols}.get(p.kind)
-        count = "" if length is None else f" ({length} of them)"
-        values[p.name] = _array(mask, p.name, value, _host_form(p) + count, length, p.entries)
+        if p.kind == "free":
+            values[p.name] = _host_entries(mask, p, value, len(cu) - 1)
+            continue
+        length = {"scalar": len(cu) - 1, "row": rows, "col": cols}[p.kind]
+        values[p.name] = [_array(mask, p.name, value, f"{_host_form(p)} ({length} of them)", length, p.entries)]
     return cu, cu_k, values
+
+
+def _host_entries(mask: CompiledMask, p: Parameter, value: Any, sequences: int) -> list[np.ndarray]:
+    """Entries, and where those of each sequence begin and end."""
+    import numpy as np
+
+    if isinstance(value, tuple) and len(cast("tuple[Any, ...]", value)) == 2:
+        pair = cast("tuple[Any, Any]", value)
+        table = _array(mask, p.name, pair[0], _host_form(p), None, p.entries)
+        cu = _array(mask, p.name, pair[1], _host_form(p), sequences + 1)
+        return [table, cu[:-1], cu[1:]]
+    _refuse_shared(mask, p.name, sequences)
+    table = _array(mask, p.name, value, _host_form(p), None, p.entries)
+    return [table, np.zeros(sequences, dtype=np.int64), np.full(sequences, len(table))]
 
 
 def _array(
@@ -176,6 +262,9 @@ def dense(
     """
     import numpy as np
 
+    from cmir.interp.masks import spec_mask
+    from cmir.runtime.host_metadata import require_facts
+
     cu, cu_k, values = _host_values(mask, rows, cols, cu_seqlens, cu_seqlens_k, given)
     for what, ends, axis, length in (("cu_seqlens", cu, "rows", rows), ("cu_seqlens_k", cu_k, "cols", cols)):
         if ends[0] or (ends[1:] < ends[:-1]).any() or ends[-1] > length:
@@ -185,16 +274,16 @@ def dense(
             )
     out = np.zeros((rows, cols), dtype=bool)
     for s in range(len(cu) - 1):
-        parts = {"row": slice(cu[s], cu[s + 1]), "col": slice(cu_k[s], cu_k[s + 1]), "free": slice(None)}
-        mine = {
-            p.name: int(values[p.name][s]) if p.kind == "scalar" else values[p.name][parts[p.kind]]
-            for p in mask.facts.parameters
-        }
-        rows, cols = int(cu[s + 1] - cu[s]), int(cu_k[s + 1] - cu_k[s])
-        try:
-            out[parts["row"], parts["col"]] = mask.dense(rows=rows, cols=cols, **cast("dict[str, Any]", mine))
-        except MetadataError as error:
-            raise MetadataError(f"sequence {s}: {error}") from None
+        parts = {"row": slice(cu[s], cu[s + 1]), "col": slice(cu_k[s], cu_k[s + 1])}
+        env: dict[str, Value] = {"rows": int(cu[s + 1] - cu[s]), "cols": int(cu_k[s + 1] - cu_k[s])}
+        for p in mask.facts.parameters:
+            table, *ends = values[p.name]
+            if p.kind == "scalar":
+                env[p.name] = int(table[s])
+            else:
+                env[p.name] = TableValue(table[slice(ends[0][s], ends[1][s]) if ends else parts[p.kind]])
+        require_facts(mask.facts, env, f"sequence {s}: ")
+        out[parts["row"], parts["col"]] = spec_mask(mask.surface, env)
     return out
 
 
@@ -205,7 +294,12 @@ def environment(
     from cmir.runtime.host_metadata import environment as checked
 
     cu, cu_k, values = _host_values(mask, rows, cols, cu_seqlens, cu_seqlens_k, given)
-    names = _names(mask.packed)
-    entries = {k: v if len(v) or mask.facts.kind(k) != "scalar" else [0] for k, v in values.items()}
-    added = dict(zip(names, (cu, cu_k, NO_LIMIT), strict=True))
-    return checked(mask.packed.facts, rows, cols, {**entries, **added})
+    added: dict[str, Any] = dict(zip(_names(mask.packed), (cu, cu_k, NO_LIMIT), strict=True))
+    for name, (start, end) in _spans(mask).items():
+        added |= {start: values[name][1], end: values[name][2]}
+    arrays = {name: parts[0] for name, parts in values.items()} | added
+    kinds = {p.name: p for p in mask.packed.facts.parameters}
+    for name, array in arrays.items():
+        if kinds[name].kind == "free" and not len(array):
+            arrays[name] = [0] if kinds[name].entries is None else [[0] * (kinds[name].entries or 0)]
+    return checked(mask.packed.facts, rows, cols, arrays)

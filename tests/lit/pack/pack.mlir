@@ -149,28 +149,30 @@ maskspec.spec @shared_prompt(%prompt: !maskspec.table<row>, %segment: !maskspec.
 // -----
 
 // A table per row is read inside the sequence, where it is not read at the row itself; in a fact about the sequence, which
-// may be empty, it then reads 0. A free table, and a fact about it alone, is that of all sequences.
+// may be empty, it then reads 0. Of a free table a sequence has the entries from one to another; a fact about entries
+// holds for those of every sequence.
 maskspec.spec @lookup(%start: !maskspec.table<row>, %other: !maskspec.table<free>) {
   maskspec.assume start[0] == 0 and 1 <= other[0]
-  maskspec.assume for e in [1, 4) : other[e] <= 7
+  maskspec.assume for e in [1, 4) : other[e] <= rows
   maskspec.region @all rows [0, rows) {
     maskspec.clause start[start[i]] <= j and j < other[i]
   }
 }
 
-// CHECK-LABEL: maskspec.spec @lookup packed (%start: !maskspec.table<row>, %other: !maskspec.table<free>, %cu_rows: !maskspec.table<free>, %cu_cols: !maskspec.table<free>, %longest: index) {
-// CHECK:        maskspec.assume for s in [0, cu_rows_length - 1) : select(cu_rows[s] < cu_rows[s + 1], start[min(cu_rows[s], cu_rows[s + 1] - 1)], 0) == 0 as "start[0] == 0, in every sequence"
-// CHECK-NEXT:   maskspec.assume 0 < other[0] as "0 < other[0]"
-// CHECK-NEXT:   maskspec.assume for e in [1, 4) : other[e] <= 7 as "other[e] <= 7 for e in [1, 4)"
+// CHECK-LABEL: maskspec.spec @lookup packed (%start: !maskspec.table<row>, %other: !maskspec.table<free>, %other_from: !maskspec.table<free>, %other_to: !maskspec.table<free>, %cu_rows: !maskspec.table<free>, %cu_cols: !maskspec.table<free>, %longest: index) {
+// CHECK:        maskspec.assume for s in [0, cu_rows_length - 1) : 0 <= other_from[s] and other_from[s] <= other_to[s] and other_to[s] <= other_length as "0 <= cu[s] <= cu[s + 1] <= length of table 'other'"
+// CHECK-NEXT:   maskspec.assume for s in [0, cu_rows_length - 1) : select(cu_rows[s] < cu_rows[s + 1], start[min(cu_rows[s], cu_rows[s + 1] - 1)], 0) == 0 as "start[0] == 0, in every sequence"
+// CHECK-NEXT:   maskspec.assume for s in [0, cu_rows_length - 1) : 0 < select(other_from[s] < other_to[s], other[min(other_from[s], other_to[s] - 1)], 0) as "0 < other[0], in every sequence"
+// CHECK-NEXT:   maskspec.assume for e in [0, other_length) : e <= other_from[s] or min(other_to[s], other_from[s] + 4) <= e or cu_rows[s] + other[e] <= cu_rows[s + 1] where s = first s in [0, cu_rows_length - 1) : e < other_to[s] as "other[e] <= rows for e in [1, 4), in every sequence"
 // CHECK-NEXT: }
 // CHECK-NEXT: interval.table @lookup_rows of @lookup axis rows slots 1 where s = first s in [0, cu_rows_length - 1) : i < cu_rows[s + 1] {
 // CHECK-NEXT:   interval.region @all [cu_rows[s], cu_rows[s + 1]) {
-// CHECK-NEXT:     interval.span [max(cu_cols[s], cu_cols[s] + start[min(max(cu_rows[s] + start[i], cu_rows[s]), cu_rows[s + 1] - 1)]), min(cu_cols[s + 1], cu_cols[s] + other[i - cu_rows[s]])) from "all.0"
+// CHECK-NEXT:     interval.span [max(cu_cols[s], cu_cols[s] + start[min(max(cu_rows[s] + start[i], cu_rows[s]), cu_rows[s + 1] - 1)]), min(cu_cols[s + 1], cu_cols[s] + select(other_from[s] < other_to[s], other[min(max(other_from[s] + i - cu_rows[s], other_from[s]), other_to[s] - 1)], 0))) from "all.0"
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // CHECK-NEXT: interval.table @lookup_cols of @lookup axis cols where s = first s in [0, cu_cols_length - 1) : j < cu_cols[s + 1] {
 // CHECK-NEXT:   interval.region @all [cu_cols[s], cu_cols[s + 1]) {
-// CHECK-NEXT:     interval.span [cu_rows[s], cu_rows[s + 1]) residual cu_cols[s] + start[min(max(cu_rows[s] + start[min(max(i, cu_rows[s]), cu_rows[s + 1] - 1)], cu_rows[s]), cu_rows[s + 1] - 1)] <= j and j < other[i - cu_rows[s]] + cu_cols[s] because "nothing says that table 'start' is nondecreasing" from "all.0"
+// CHECK-NEXT:     interval.span [cu_rows[s], cu_rows[s + 1]) residual cu_cols[s] + start[min(max(cu_rows[s] + start[min(max(i, cu_rows[s]), cu_rows[s + 1] - 1)], cu_rows[s]), cu_rows[s + 1] - 1)] <= j and j < select(other_from[s] < other_to[s], other[min(max(other_from[s] + i - cu_rows[s], other_from[s]), other_to[s] - 1)], 0) + cu_cols[s] because "nothing says that table 'start' is nondecreasing" from "all.0"
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 

@@ -1,33 +1,45 @@
-"""Random packs: sequences that satisfy the facts of a spec, and the metadata of them one after another."""
+"""Random packs: sequences that satisfy the facts of a spec, their metadata one after another, and what must hold."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from differential import check_table, spec_in, tables_in
+from xdsl.dialects.builtin import ModuleOp
 
-from cmir.analysis.facts import Facts
-from cmir.analysis.sampling import draw
+from cmir.analysis.facts import Facts, facts_of, first_violation
+from cmir.analysis.sampling import Draw, draw
+from cmir.dialects.attention import KernelOp
+from cmir.dialects.descriptor import PreprocessOp
+from cmir.dialects.maskspec import SpecOp
 from cmir.interp.domain import TableValue, Value
+from cmir.interp.masks import packed_mask, table_intervals
+from cmir.interp.preprocess import kernel_mask, slot_table, status_word
+from cmir.tools.driver import parse, run_pipeline
 
 Env = Mapping[str, Value]
 
 
-def draw_sequences(facts: Facts, rng: np.random.Generator, count: int, size: int) -> list[Env]:
-    """Metadata of `count` sequences, each of at most about `size` rows; free tables are those of the first."""
+def draw_sequences(facts: Facts, rng: np.random.Generator, count: int, size: int, shared: bool = False) -> list[Env]:
+    """Metadata of `count` sequences of about `size` rows at most; if `shared`, all have the first's free tables."""
     out: list[Env] = []
-    for _ in range(50 * count):
+    for _ in range(500 * count):
         if len(out) == count:
             break
         # Small sizes now and then, so that there are sequences of no rows or no columns where the facts allow them.
         env = draw(facts, rng, int(rng.choice([1, 2, size])))
         if env is None:
             continue
-        if out:
+        if out and shared:
             env = {**env, **{p.name: out[0][p.name] for p in facts.parameters if p.kind == "free"}}
+            if first_violation(facts, env) is not None:
+                continue
         out.append(env)
     return out
 
 
-def pack_env(facts: Facts, sequences: Sequence[Env], tail: tuple[int, int] = (0, 0)) -> dict[str, Value]:
+def pack_env(
+    facts: Facts, sequences: Sequence[Env], tail: tuple[int, int] = (0, 0), shared: bool = False
+) -> dict[str, Value]:
     """What the packed form of a spec is given, as values of the NumPy interpreter."""
 
     def lengths(what: str) -> list[int]:
@@ -47,9 +59,11 @@ def pack_env(facts: Facts, sequences: Sequence[Env], tail: tuple[int, int] = (0,
         if p.kind == "scalar":
             out[p.name] = table(lengths(p.name) or [0])
         elif p.kind == "free":
-            out[p.name] = (
-                sequences[0][p.name] if sequences else table(np.zeros((1, *([p.entries] if p.entries else []))))
-            )
+            parts = [env[p.name].values for env in sequences[: 1 if shared else None]]
+            ends = np.cumsum([0, *map(len, parts)])
+            blank = np.zeros((0 if parts and ends[-1] else 1, *([p.entries] if p.entries else [])))
+            out[p.name] = table(np.concatenate([*parts, blank]))
+            out[f"{p.name}_from"], out[f"{p.name}_to"] = table(ends[:-1] if parts else [0]), table(ends[-len(parts) :])
         else:
             pad = tail[0 if p.kind == "row" else 1]
             parts = [env[p.name].values for env in sequences]
@@ -62,3 +76,61 @@ def places(sequences: Sequence[Env]) -> list[tuple[int, int, Env]]:
     rows = np.cumsum([0, *(int(env["rows"]) for env in sequences)])
     cols = np.cumsum([0, *(int(env["cols"]) for env in sequences)])
     return [(int(r), int(c), env) for r, c, env in zip(rows, cols, sequences, strict=False)]
+
+
+def check_pack(
+    surface: SpecOp,
+    packed: ModuleOp,
+    kernels: ModuleOp,
+    sequences: list[Env],
+    tail: tuple[int, int],
+    shared: bool,
+) -> None:
+    """Tables, kernels and facts of the packed form, on one pack."""
+    env = pack_env(facts_of(surface), sequences, tail, shared)
+    want = packed_mask(surface, places(sequences), int(env["rows"]), int(env["cols"]))
+    where = f"where {sequences}, tail {tail}:\n{packed}"
+    for table in tables_in(packed):
+        check_table(table, Draw(env), want, where)
+    assert first_violation(facts_of(spec_in(packed)), env) is None, where
+    preprocess = next(op for op in kernels.walk() if isinstance(op, PreprocessOp))
+    assert status_word(preprocess, env) == 0, where
+    for table in tables_in(packed):
+        axis = table.axis.data
+        if preprocess.slots_of(axis) is not None:
+            intervals = table_intervals(table, env)
+            slots = slot_table(preprocess, axis, env)
+            assert np.array_equal(slots[: len(intervals)], intervals) and not slots[len(intervals) :].any(), where
+    for kernel in (op for op in kernels.walk() if isinstance(op, KernelOp)):
+        assert np.array_equal(kernel_mask(kernel, preprocess, env, (4, 3)), want), f"{kernel.role.data} {where}"
+
+
+def lower(text: str) -> tuple[SpecOp, ModuleOp, ModuleOp]:
+    """The surface spec, and its packed form as tables and as kernels."""
+    surface, module = parse(text, "surface.mlir"), parse(text, "surface.mlir")
+    run_pipeline(module, ["lower-intervals", "transpose"])
+    counts = {t.axis.data: t.slots for t in tables_in(module)}
+    run_pipeline(module, ["pack"])
+    assert {t.axis.data: t.slots for t in tables_in(module)} == counts
+    printed = str(module)
+    packed = parse(printed, "packed.mlir")
+    assert str(packed) == printed
+    run_pipeline(module, ["choose-axis", "lower-descriptor", "lower-attention"])
+    return spec_in(surface), packed, module
+
+
+def check_packs(text: str, draws: int, shared: bool = True, size: int = 9) -> int:
+    """Compare the packed form of a spec with its sequences on random packs; how many of those had no rows."""
+    surface, packed, lowered = lower(text)
+    rng = np.random.default_rng(7)
+    facts = facts_of(surface)
+    empty = 0
+    for _ in range(draws):
+        count = int(rng.integers(0, 6))
+        share = shared and bool(rng.integers(0, 2))
+        sequences = draw_sequences(facts, rng, count, size, share)
+        assert len(sequences) == count or share
+        empty += sum(int(env["rows"]) == 0 for env in sequences)
+        tail = tuple(map(int, rng.integers(0, 6, 2) * rng.integers(0, 2, 2)))
+        check_pack(surface, packed, lowered, sequences, (tail[0], tail[1]), share)
+    return empty

@@ -1,23 +1,10 @@
 """`--pack`: the packed tables, kernels and facts mean the mask of every sequence, run alone, in its place."""
 
-import numpy as np
 import pytest
-from differential import check_table, spec_in, tables_in
-from packing import Env, draw_sequences, pack_env, places
+from packing import check_packs
 from test_zoo import zoo
-from xdsl.dialects.builtin import ModuleOp
-
-from cmir.analysis.facts import facts_of, first_violation
-from cmir.analysis.sampling import Draw
-from cmir.dialects.attention import KernelOp
-from cmir.dialects.descriptor import PreprocessOp
-from cmir.dialects.maskspec import SpecOp
-from cmir.interp.masks import packed_mask, table_intervals
-from cmir.interp.preprocess import kernel_mask, slot_table, status_word
-from cmir.tools.driver import parse, run_pipeline
 
 DRAWS = 30
-TO_TABLES = ["lower-intervals", "transpose"]
 
 BOTTOM_RIGHT = """
 maskspec.spec @bottom_right() {
@@ -117,6 +104,18 @@ maskspec.spec @residual(%start: !maskspec.table<row>, %w: index) {
 }
 """
 
+# A fact that relates the entries of a free table to its sequence: no two sequences share it.
+RELATED = """
+maskspec.spec @related(%keys: index, %limit: !maskspec.table<free>) {
+  maskspec.assume 0 <= keys
+  maskspec.assume for e in [0, keys) : 0 <= limit[e] and limit[e] <= rows
+  maskspec.nondecreasing limit over [0, keys)
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause limit[j] <= i and j < keys
+  }
+}
+"""
+
 CASES = {
     "causal": zoo("causal", {}),
     "hstu": zoo("hstu", {}),
@@ -133,58 +132,11 @@ CASES = {
     "slot_list": SLOT_LIST,
     "chunked": CHUNKED,
     "stride": STRIDE,
+    "related": RELATED,
 }
-
-
-def check_pack(
-    surface: SpecOp, packed: ModuleOp, kernels: ModuleOp | None, sequences: list[Env], tail: tuple[int, int]
-) -> None:
-    """Tables, kernels and facts of the packed form, on one pack."""
-    env = pack_env(facts_of(surface), sequences, tail)
-    want = packed_mask(surface, places(sequences), int(env["rows"]), int(env["cols"]))
-    where = f"where {sequences}, tail {tail}:\n{packed}"
-    for table in tables_in(packed):
-        check_table(table, Draw(env), want, where)
-    assert first_violation(facts_of(spec_in(packed)), env) is None, where
-    if kernels is None:
-        return
-    preprocess = next(op for op in kernels.walk() if isinstance(op, PreprocessOp))
-    assert status_word(preprocess, env) == 0, where
-    for table in tables_in(packed):
-        axis = table.axis.data
-        if preprocess.slots_of(axis) is not None:
-            intervals = table_intervals(table, env)
-            slots = slot_table(preprocess, axis, env)
-            assert np.array_equal(slots[: len(intervals)], intervals) and not slots[len(intervals) :].any(), where
-    for kernel in (op for op in kernels.walk() if isinstance(op, KernelOp)):
-        assert np.array_equal(kernel_mask(kernel, preprocess, env, (4, 3)), want), f"{kernel.role.data} {where}"
-
-
-def lower(text: str) -> tuple[SpecOp, ModuleOp, ModuleOp]:
-    """The surface spec, and its packed form as tables and as kernels."""
-    surface, module = parse(text, "surface.mlir"), parse(text, "surface.mlir")
-    run_pipeline(module, TO_TABLES)
-    counts = {t.axis.data: t.slots for t in tables_in(module)}
-    run_pipeline(module, ["pack"])
-    assert {t.axis.data: t.slots for t in tables_in(module)} == counts
-    printed = str(module)
-    packed = parse(printed, "packed.mlir")
-    assert str(packed) == printed
-    run_pipeline(module, ["choose-axis", "lower-descriptor", "lower-attention"])
-    return spec_in(surface), packed, module
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_pack_is_its_sequences(name: str):
-    surface, packed, kernels = lower(CASES[name])
-    rng = np.random.default_rng(7)
-    facts = facts_of(surface)
-    empty = 0
-    for _ in range(DRAWS):
-        count = int(rng.integers(0, 6))
-        sequences = draw_sequences(facts, rng, count, 9)
-        assert len(sequences) == count
-        empty += sum(int(env["rows"]) == 0 for env in sequences)
-        tail = tuple(map(int, rng.integers(0, 6, 2) * rng.integers(0, 2, 2)))
-        check_pack(surface, packed, kernels, sequences, (tail[0], tail[1]))
+    empty = check_packs(CASES[name], DRAWS, shared=name != "related")
     assert empty or name in ("clear", "hstu_meta")

@@ -1,5 +1,8 @@
 """`describe(cu_seqlens=...)`: packed sequences against the rule of each sequence alone, and what is refused."""
 
+import functools
+import tempfile
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -35,7 +38,31 @@ def evict() -> cmir.MaskSpec:
     return spec
 
 
+LIMITS = """
+maskspec.spec @limits(%keys: index, %limit: !maskspec.table<free>) {
+  maskspec.assume 0 <= keys
+  maskspec.assume for e in [0, keys) : 0 <= limit[e] and limit[e] <= rows
+  maskspec.nondecreasing limit over [0, keys)
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause limit[j] <= i and j < keys
+  }
+}
+"""
+
+
+def limits() -> cmir.CompiledMask:
+    """A free table that belongs to one sequence: its entries are about that sequence's rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "limits.mlir")
+        path.write_text(LIMITS)
+        return cmir.compile(path)
+
+
 MASKS: dict[str, Any] = {
+    "limits": limits,
+    "causal_document": lambda: zoo.load("causal_document"),
+    "flamingo": lambda: zoo.load("flamingo", image=3),
+    "vertical_slash": lambda: zoo.load("vertical_slash", verticals=2, slashes=2),
     "causal": lambda: zoo.load("causal"),
     "hstu": lambda: zoo.load("hstu"),
     "hstu_meta": lambda: zoo.load("hstu_meta", context=2, window=3, full=2),
@@ -66,6 +93,8 @@ def draw_pack(
         values = [s[p.name].values if isinstance(s[p.name], TableValue) else [int(s[p.name])] for s in sequences]
         pad = {"row": tail[0], "col": tail[1]}.get(p.kind, 0)
         out[p.name] = torch.tensor(np.concatenate([*values, np.full(pad, -3)]).astype(np.int64))
+        if p.kind == "free":
+            out[p.name] = out[p.name], torch.tensor([0, *np.cumsum([len(v) for v in values])])
     return out
 
 
@@ -170,6 +199,43 @@ def test_heads_may_have_scalars_of_their_own() -> None:
     for head in range(2):
         want = mask.dense(rows=9, cu_seqlens=cu, w=w[head], sinks=0)
         np.testing.assert_array_equal(paint(desc.row_table[head].numpy(), 9), want)
+
+
+def test_a_free_table_is_shared_or_a_pair() -> None:
+    mask = zoo.load("causal_document")
+    document = torch.tensor([0, 0, 1, 1, 1, 2])
+    arguments: dict[str, Any] = {"rows": 7, "cu_seqlens": torch.tensor([0, 4, 4, 7])}
+    shared = check(mask, {**arguments, "document": document})
+    pair = torch.cat([document[:4], document[:3]]), torch.tensor([0, 4, 4, 7], dtype=torch.int32)
+    np.testing.assert_array_equal(check(mask, {**arguments, "document": pair}), shared)
+    nothing = torch.zeros(0, dtype=torch.int64), torch.zeros(4, dtype=torch.int64)  # an empty table reads 0 everywhere
+    causal = check(zoo.load("causal"), arguments)
+    np.testing.assert_array_equal(check(mask, {**arguments, "document": nothing}), causal)
+    with pytest.raises(cmir.MetadataError, match="`document nondecreasing, in every sequence` at entry 2"):
+        mask.describe(**arguments, document=(torch.tensor([0, 1, 1, 0, 1, 1, 1]), pair[1])).check()
+    for cu in ([0, 5, 4, 7], [-1, 4, 4, 7], [0, 4, 4, 8]):
+        desc = mask.describe(**arguments, document=(pair[0], torch.tensor(cu)))
+        with pytest.raises(cmir.MetadataError, match=r"`0 <= cu\[s\] <= cu\[s \+ 1\] <= length of table 'document'`"):
+            desc.check()
+    for wrong in ((pair[0],), (pair[0], pair[1][:3]), (pair[0][None], pair[1]), (pair[0], [0, 4, 4, 7])):
+        with pytest.raises(cmir.MetadataError, match="'document': expected a pair of int32 or int64 tensors"):
+            mask.describe(**arguments, document=wrong)
+    with pytest.raises(cmir.MetadataError, match="'document': expected an int32 or int64 tensor"):
+        mask.describe(**arguments, document=[0, 1])
+
+
+def test_no_two_sequences_share_a_table_that_a_fact_ties_to_one() -> None:
+    mask = limits()
+    arguments: dict[str, Any] = {"rows": 7, "cu_seqlens": torch.tensor([0, 4, 7]), "keys": 2}
+    related = "relates its entries to one sequence, so no two sequences may share"
+    for ask in (mask.describe, mask.dense, functools.partial(mask.intervals, "cols")):
+        with pytest.raises(cmir.MetadataError, match=related):
+            ask(**arguments, limit=torch.tensor([0, 3]))
+    check(mask, {**arguments, "cu_seqlens": torch.tensor([0, 4]), "limit": torch.tensor([0, 3])})
+    pair = torch.tensor([0, 3, 1, 4]), torch.tensor([0, 2, 4])
+    broken = r"`limit\[e\] <= rows for e in \[0, keys\), in every sequence` at entry 3"
+    with pytest.raises(cmir.MetadataError, match=broken):
+        mask.describe(**arguments, limit=pair).check()
 
 
 def test_the_packed_form_is_cached() -> None:
