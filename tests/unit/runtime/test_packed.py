@@ -58,7 +58,17 @@ def limits() -> cmir.CompiledMask:
         return cmir.compile(path)
 
 
+def strided() -> cmir.MaskSpec:
+    """What no interval says, on neither axis: packed bits."""
+    spec = cmir.MaskSpec("strided")
+    shift = spec.scalar("shift")
+    i, j = spec.i, spec.j
+    spec.region("all", 0, spec.rows, visible=(j <= i) & ((i - j < 3) | ((i - j + shift) % 4 == 0)))
+    return spec
+
+
 MASKS: dict[str, Any] = {
+    "strided": lambda: cmir.compile(strided()),
     "limits": limits,
     "causal_document": lambda: zoo.load("causal_document"),
     "flamingo": lambda: zoo.load("flamingo", image=3),
@@ -148,7 +158,7 @@ def test_a_pack_is_its_sequences(name: str) -> None:
         check(mask, draw_pack(mask, rng, count, (tail[0], tail[1])))
 
 
-@pytest.mark.parametrize("name", ["hstu", "window", "shared_prompt"])
+@pytest.mark.parametrize("name", ["hstu", "window", "shared_prompt", "strided"])
 def test_attention_of_a_pack_is_that_of_its_sequences(name: str) -> None:
     mask = MASKS[name]()
     rng = np.random.default_rng(5)
