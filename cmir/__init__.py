@@ -13,6 +13,7 @@ from cmir.errors import CmirError, MetadataError, ShapeError, SpecError
 
 if TYPE_CHECKING:
     from cmir import layouts, zoo
+    from cmir.frontend.mask_mod import from_mask_mod
     from cmir.frontend.spec import MaskSpec
     from cmir.runtime.attention import attention
     from cmir.runtime.descriptor import Descriptor
@@ -30,12 +31,14 @@ __all__ = [
     "SpecError",
     "attention",
     "compile",
+    "from_mask_mod",
     "layouts",
     "zoo",
 ]
 
 _LAZY = {
     "MaskSpec": "cmir.frontend.spec",
+    "from_mask_mod": "cmir.frontend.mask_mod",
     "compile": "cmir.runtime.mask",
     "CompiledMask": "cmir.runtime.mask",
     "attention": "cmir.runtime.attention",

@@ -1,0 +1,318 @@
+"""`from_mask_mod`: a FlexAttention predicate as a MaskSpec.
+
+    def document_causal(b, h, q_idx, kv_idx):
+        return (doc[q_idx] == doc[kv_idx]) & (kv_idx <= q_idx)
+
+    spec = cmir.from_mask_mod(document_causal, nondecreasing=["doc"])
+    mask = cmir.compile(spec)
+    desc = mask.describe(rows=n, **spec.captured)         # or with other documents: doc=...
+
+The predicate is traced once, on scalars, into a graph of torch's own operators; each becomes the term it computes.
+Tensors that the predicate captures become metadata under the names by which it knows them: a 0-d tensor a scalar, a
+tensor indexed by a position a free table, with leading indices `b` and `h` as its batch. Python numbers that it
+captures are constants of the compiled mask, as they are in torch.compile.
+
+No fact is assumed that nobody declared. Without facts a mask may need packed bits where intervals would do: `hints`
+says which facts hold for the captured data and are worth declaring. What is declared is checked with every batch.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+from cmir.dialects.expr import KEYWORDS
+from cmir.errors import SourceLocation, SpecError
+from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value
+from cmir.frontend.spec import MaskSpec
+from cmir.frontend.tables import Table
+from cmir.frontend.terms import Term
+
+if TYPE_CHECKING:
+    import torch
+
+    MaskMod = Callable[[Any, Any, Any, Any], Any]
+
+ARGUMENTS = ("b", "h", "q_idx", "kv_idx")
+"""Of a mask_mod, by position, whatever it calls them."""
+
+ARGUMENTS_OF_DESCRIBE = ("device", "tile", "axis")
+"""Names that metadata cannot have."""
+
+_TENSOR_DEPTH = 4
+"""How far captured objects are searched for the name of a tensor: functions in tuples in functions, and so on."""
+
+
+class MaskModSpec(MaskSpec):
+    """A MaskSpec that `from_mask_mod` made. More facts may be added with `assume`, on the terms in `metadata`."""
+
+    captured: dict[str, Any]
+    """The captured tensors, as `describe` takes them: int32, leading dimensions for sequences and heads."""
+    metadata: dict[str, Term | Table]
+    hints: list[str]
+    """Facts that hold for the captured data, are not declared, and may spare the mask its packed bits."""
+
+
+def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: Iterable[str] = ()) -> MaskModSpec:
+    """The mask that a FlexAttention predicate says, for any number of rows and columns.
+
+    Args:
+        mask_mod: a function (b, h, q_idx, kv_idx) of 0-d integer tensors to a 0-d bool tensor, as create_block_mask
+            takes it; also the result of and_masks and or_masks, partials, lambdas and callable objects.
+        name: of the spec; by default the function's name.
+        nondecreasing: names of captured tables whose entries never fall: document ids, segment starts.
+
+    Raises:
+        SpecError: the predicate does what no mask can (control flow that depends on data, `.item()`), or what the rule
+            language does not have; at the predicate's definition.
+        TypeError: mask_mod cannot be called so.
+    """
+    if not callable(mask_mod):
+        raise TypeError(f"mask_mod: expected a function of (b, h, q_idx, kv_idx), got {type(mask_mod).__name__}")
+    where = _definition(mask_mod)
+    graph = _traced(mask_mod, where)
+    spec = MaskModSpec(name or _identifier(_function_name(mask_mod)))
+    importer = _Importer(spec, _tensors_of(mask_mod), where)
+    visible = importer.run(graph)
+    known = importer.tables
+    for table in nondecreasing:
+        if table not in known:
+            has = ", ".join(sorted(known)) or "none"
+            raise SpecError(f"mask_mod captures no table '{table}' to be nondecreasing; its tables: {has}", where)
+        spec.assume(known[table].nondecreasing())
+    spec.region("all", 0, spec.rows, visible=visible)
+    spec.captured, spec.metadata = importer.captured, importer.metadata
+    spec.hints = [
+        f"'{table}' never falls in the captured data: if that holds for all data, say nondecreasing=['{table}'] for "
+        "intervals in place of packed bits"
+        for table in known
+        if table not in set(nondecreasing) and _never_falls(importer.captured[table])
+    ]
+    return spec
+
+
+def _traced(mask_mod: MaskMod, where: SourceLocation | None) -> Any:
+    """The predicate on four scalars as a graph of aten operators; captured tensors are attributes of it."""
+    import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.overrides import TorchFunctionMode
+
+    class Index(TorchFunctionMode):
+        """Scalars index without becoming Python numbers, as they do under FlexAttention."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.Tensor.__getitem__:
+                tensor, index = args
+                indices = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
+                if all(isinstance(x, torch.Tensor) and x.dim() == 0 for x in indices):
+                    return torch.ops.aten.index.Tensor(tensor, list(indices))
+            return func(*args, **(kwargs or {}))
+
+    def of_four(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:  # whatever else mask_mod has defaults for
+        return mask_mod(b, h, q_idx, kv_idx)
+
+    try:
+        with Index():
+            return make_fx(of_four)(*(torch.zeros((), dtype=torch.int64) for _ in ARGUMENTS)).graph
+    except RuntimeError as error:
+        if "get value out of a tracing tensor" not in str(error):
+            raise
+        raise SpecError(
+            "the mask_mod looks at a value: its control flow depends on an index or a tensor, or it calls .item(); "
+            "write torch.where(condition, a, b), & and | for if, and, or",
+            where,
+        ) from None
+
+
+class _Partial:
+    """A captured tensor, and the indices it has been given so far."""
+
+    def __init__(self, tensor: torch.Tensor, indices: tuple[object, ...] = ()) -> None:
+        self.tensor = tensor
+        self.indices = indices
+
+
+class _Importer:
+    """Runs a traced graph on terms; captured tensors become metadata of the spec as they are met."""
+
+    def __init__(self, spec: MaskModSpec, names: Mapping[int, str], where: SourceLocation | None) -> None:
+        self.spec = spec
+        self.on_terms = OnTerms(spec)
+        self.names = names
+        self.where = where
+        self.captured: dict[str, torch.Tensor] = {}
+        self.metadata: dict[str, Term | Table] = {}
+        self._declared: dict[tuple[int, str, bool], str] = {}
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        return {name: table for name, table in self.metadata.items() if isinstance(table, Table)}
+
+    def run(self, graph: Any) -> Term | bool:
+        """What the graph returns, as a condition."""
+        values: dict[Any, object] = {}
+        arguments = iter(("b", "h", self.spec.i, self.spec.j))
+
+        def value(x: Any) -> Any:
+            if isinstance(x, list | tuple):
+                return [value(element) for element in cast("Sequence[Any]", x)]
+            return values[x] if hasattr(x, "op") else x
+
+        try:
+            for node in graph.nodes:
+                if node.op == "placeholder":
+                    values[node] = next(arguments)
+                elif node.op == "get_attr":
+                    values[node] = _Partial(getattr(graph.owning_module, node.target))
+                elif node.op == "call_function":
+                    values[node] = self._call(node, value(node.args))
+                else:
+                    return self.on_terms.condition(self._term(value(node.args[0])))
+        except (SpecError, TypeError) as error:
+            message = error.message if isinstance(error, SpecError) else str(error)
+            raise SpecError(f"the mask_mod cannot be imported: {message}", self.where) from None
+        raise AssertionError("a graph ends with its output")
+
+    def _call(self, node: Any, arguments: list[Any]) -> object:
+        name = str(node.target).split(".")[1]
+        if name == "index":
+            return self._index(*arguments)
+        operator = self.on_terms.operator(name)
+        if name.startswith("new_") or name.endswith("_like"):
+            arguments[0] = 0  # lends its dtype and device alone, and may be b or h
+        options = {key: value for key, value in node.kwargs.items() if key in ("alpha", "rounding_mode")}
+        return self._of_dtype(node, operator(*map(self._term, arguments), **options))
+
+    def _of_dtype(self, node: Any, value: Value) -> Value:
+        """The value as what torch has there: a condition or an integer."""
+        import torch
+
+        dtype = getattr(node.meta.get("val", node.meta.get("tensor_meta")), "dtype", None)
+        if dtype is None:
+            return value
+        if dtype.is_floating_point or dtype.is_complex:
+            raise SpecError(f"{INTEGERS_ONLY}; it computes in {dtype}")
+        return self.on_terms.condition(value) if dtype == torch.bool else self.on_terms.integer(value)
+
+    def _index(self, tensor: object, indices: Sequence[object]) -> Term | _Partial:
+        if not isinstance(tensor, _Partial):
+            raise SpecError("only a captured tensor is indexed")
+        given = (*tensor.indices, *indices)
+        return _Partial(tensor.tensor, given) if len(given) < tensor.tensor.dim() else self._entry(tensor.tensor, given)
+
+    def _entry(self, tensor: torch.Tensor, indices: tuple[object, ...]) -> Term:
+        """Metadata for the tensor, read at the indices: any of b, h, then at most one position."""
+        lead = "".join(index for index in indices if isinstance(index, str))
+        positions = [index for index in indices if not isinstance(index, str)]
+        if lead not in ("", "b", "h", "bh") or any(isinstance(x, str) for x in indices[len(lead) :]):
+            raise SpecError("a captured tensor is indexed by b, then h, then a position, in this order")
+        if len(positions) > 1:
+            raise SpecError(
+                "a captured tensor is read at two positions; a matrix is no metadatum: write the rule that makes it"
+            )
+        metadatum = self.metadata[self._declare(tensor, lead, bool(positions))]
+        read = metadatum if isinstance(metadatum, Term) else metadatum[self.on_terms.integer(self._term(positions[0]))]
+        return read != 0 if str(tensor.dtype) == "torch.bool" else read
+
+    def _declare(self, tensor: torch.Tensor, lead: str, table: bool) -> str:
+        import torch
+
+        key = (id(tensor), lead, table)
+        if key in self._declared:
+            return self._declared[key]
+        if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+            raise SpecError(f"metadata are integers or booleans; it captures a tensor of {tensor.dtype}")
+        base = _identifier(self.names.get(id(tensor), "captured"))
+        name, count = base, 1
+        while name in self.metadata:
+            count += 1
+            name = f"{base}_{count}"
+        self.metadata[name] = self.spec.table(name, per="free") if table else self.spec.scalar(name)
+        self.captured[name] = (tensor[None] if lead == "h" else tensor).to(torch.int32)
+        self._declared[key] = name
+        return name
+
+    def _term(self, value: object) -> Any:
+        """An argument of an operator. A captured 0-d tensor is a scalar, one made inside the predicate a number."""
+        if isinstance(value, _Partial):
+            if value.tensor.dim():
+                shape = tuple(value.tensor.shape)
+                raise SpecError(f"a captured tensor of shape {shape} is used without an index for each dimension")
+            return self._entry(value.tensor, ()) if id(value.tensor) in self.names else value.tensor.item()
+        if isinstance(value, str):
+            raise SpecError(
+                f"'{value}' may only index captured tensors: make what depends on it one, and index it by '{value}'"
+            )
+        if isinstance(value, float):
+            raise SpecError(f"{INTEGERS_ONLY}; it uses {value}")
+        return value
+
+
+def _tensors_of(function: object) -> dict[int, str]:
+    """Names of the tensors that a function can reach, by identity: of closures, globals, defaults and attributes."""
+    import torch
+
+    names: dict[int, str] = {}
+    seen: set[int] = set()
+
+    def visit(name: str, value: object, depth: int) -> None:
+        if isinstance(value, torch.Tensor):
+            names.setdefault(id(value), name)
+        if (
+            isinstance(value, torch.Tensor | str | int | float | type | ModuleType)
+            or depth > _TENSOR_DEPTH
+            or id(value) in seen
+        ):
+            return
+        seen.add(id(value))
+        for inner, thing in _reachable(name, value):
+            visit(inner, thing, depth + 1)
+
+    visit(_function_name(function), function, 0)
+    return names
+
+
+def _reachable(name: str, value: object) -> list[tuple[str, object]]:
+    if isinstance(value, partial):
+        applied = cast("partial[Any]", value)
+        return [("", applied.func), *((name, x) for x in applied.args), *applied.keywords.items()]
+    if inspect.ismethod(value):
+        return [("", value.__self__), ("", value.__func__)]
+    if inspect.isfunction(value):
+        captured = inspect.getclosurevars(value)
+        defaults = [p for p in inspect.signature(value).parameters.values() if p.default is not p.empty]
+        return [*captured.nonlocals.items(), *captured.globals.items(), *((p.name, p.default) for p in defaults)]
+    if isinstance(value, Mapping):
+        return [(str(key), x) for key, x in cast("Mapping[object, object]", value).items()]
+    if isinstance(value, list | tuple):
+        return [(name, x) for x in cast("Sequence[object]", value)]
+    inner: list[tuple[str, object]] = [*getattr(value, "__dict__", {}).items()]
+    call = vars(type(value)).get("__call__")
+    return [*inner, ("", call)] if inspect.isfunction(call) else inner
+
+
+def _function_name(function: object) -> str:
+    if isinstance(function, partial):
+        return _function_name(cast("partial[Any]", function).func)
+    name = getattr(function, "__name__", type(function).__name__)
+    return "mask_mod" if name == "<lambda>" else str(name)
+
+
+def _identifier(text: str) -> str:
+    """The text as a name of the language: other characters become _, and keywords get one more."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in text).lstrip("_0123456789")
+    return f"{name or 'captured'}_" if name in KEYWORDS or name in ARGUMENTS_OF_DESCRIBE or not name else name
+
+
+def _definition(function: object) -> SourceLocation | None:
+    while isinstance(function, partial):
+        function = cast("partial[object]", function).func
+    code = getattr(function, "__code__", None) or getattr(vars(type(function)).get("__call__"), "__code__", None)
+    return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno, 1)
+
+
+def _never_falls(tensor: torch.Tensor) -> bool:
+    return bool((tensor[..., 1:] >= tensor[..., :-1]).all())
