@@ -18,6 +18,9 @@ from cmir.signature import Signature
 if TYPE_CHECKING:
     from cmir.runtime.layout import Tokens
 
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
+
 TILES = (16, 32, 64, 128)
 """Tile sizes that the preprocess kernels are made for."""
 
@@ -33,6 +36,13 @@ MAX_BITS = 2**32
 
 _ALIGNMENT = 32
 """Of each tensor in the allocation, in int32: pointers are aligned whatever the lengths, so kernels never recompile."""
+
+
+Reach = tuple[int | None, int | None]
+"""Most column tiles that a row tile touches and most row tiles that a column tile touches, where that is known."""
+
+OVERFLOW = 0x7FFFFFFE
+"""In place of a fact's number in a status word: a list of tiles was too short."""
 
 
 class _View:
@@ -53,8 +63,9 @@ class Descriptor:
     - `row_table` int32 [Z, K, 2, M]: the visible columns of a row are the K intervals [lo, hi); None if unbounded or
       not tested.
     - `row_count` int32 [Z, TM, 2]: number of partial and of full tiles in each row of tiles.
-    - `row_index` int32 [Z, TM, TN]: partial tile ids from the front, full ones at the back, the rest undefined.
-    - `row_live` int32 [Z, TM, TN]: first live slot | end << 12 | most a line meets << 24 of each
+    - `row_index` int32 [Z, TM, W]: partial tile ids from the front, full ones at the back, the rest undefined. W is
+      `widths[0]`: TN, or fewer where a tile row is known to touch fewer.
+    - `row_live` int32 [Z, TM, W]: first live slot | end << 12 | most a line meets << 24 of each
       partial tile, of the table that the schedule's kernels test (one entry if not asked for).
     - `row_order` int32 [Z, TM]: tile rows by listed tiles, most first.
     - `row_state` int32 [Z, TM, ceil(TN / 16)]: two bits a tile: 0 empty, 1 partial, 2 full.
@@ -132,6 +143,11 @@ class Descriptor:
         return self.memory.device
 
     @property
+    def widths(self) -> tuple[int, int]:
+        """Room in the list of a tile row, and in that of a tile column."""
+        return self._layout.widths
+
+    @property
     def mask_strides(self) -> tuple[int, int]:
         """(zb, zh): sequence b and head h read mask b * zb + h * zh; 0 where a mask is shared."""
         sequences, heads = (*self.batch, 1, 1)[:2]
@@ -152,6 +168,11 @@ class Descriptor:
         status = self.status.cpu()
         for mask in status.nonzero()[:1]:
             word = int(status[mask])
+            if word >> 32 == OVERFLOW:
+                raise MetadataError(
+                    f"mask {self.signature.name!r}: tile {word & 0xFFFFFFFF} of the rows or columns touches more tiles "
+                    f"than its list has room for, {self.widths}: a sequence is longer than max_seqlen"
+                )
             fact = self.signature.facts[(word >> 32) - 1]
             where = {"scalar": "", "row": " at row {}", "col": " at column {}", "entry": " at entry {}"}[fact.over]
             which = f" of mask {int(mask)}" if self.batch else ""
@@ -178,6 +199,26 @@ class Descriptor:
         """The inverse of `permute`: back into the order of the tokens; differentiable. Not of a shard."""
         return x if self.tokens is None else self.tokens.unpermute(x, axis, dim)
 
+    def to_dense(self) -> torch.Tensor:
+        """The mask as scaled_dot_product_attention takes it: bool [B or 1, H or 1, rows, cols], True where visible.
+
+        Read from the table or the bits, not from the rule. For looking at and for other engines: it takes rows * cols
+        bytes a mask. Rows that see nothing are NaN in PyTorch's attention.
+        """
+        from cmir.runtime.engines import to_dense
+
+        return to_dense(self)
+
+    def to_block_mask(self) -> BlockMask:
+        """The mask as FlexAttention takes it: blocks from the tile lists, a mask_mod that reads the table or the bits.
+
+        No predicate is evaluated over pairs to build it. Blocks are the descriptor's tiles; FlexAttention's compiled
+        kernels take those of 128 x 128.
+        """
+        from cmir.runtime.engines import to_block_mask
+
+        return to_block_mask(self)
+
     def __repr__(self) -> str:
         return (
             f"Descriptor({self.signature.name!r}, rows={self.rows}, cols={self.cols}, tile={self.tile}, "
@@ -194,16 +235,20 @@ def build(
     tile: tuple[int, int] = (128, 128),
     device: torch.device | str | None = None,
     live: tuple[bool, bool] = (False, False),
+    reach: Reach = (None, None),
 ) -> Descriptor:
     """Launches the preprocess kernel of the generated `module`; no host synchronisation, CUDA-graph capturable.
 
     `cols` None means as many as `rows`. `live` says for which schedules (rows, columns) the live slots of partial tiles
     are stored. They are those of the schedule's own table, or of the other table where its own axis is unbounded.
+    `reach` is how many tiles a tile row (a tile column) touches at most, None if that is not known: lists have room
+    for as many, and the status word says if it was not enough. A schedule that is derived from the other has room for
+    all.
     Raises MetadataError for metadata that do not fit `signature`, CmirError for a device that cannot run the kernel.
     """
     cols = rows if cols is None else cols
     packed = pack(signature, rows, cols, metadata, device)
-    return make_plan(module, signature, rows, cols, packed, tile, live).build(packed.arguments)
+    return make_plan(module, signature, rows, cols, packed, tile, live, reach).build(packed.arguments)
 
 
 def make_plan(
@@ -214,6 +259,7 @@ def make_plan(
     packed: PackedMetadata,
     tile: tuple[int, int],
     live: tuple[bool, bool],
+    reach: Reach = (None, None),
 ) -> Plan:
     """What `build` works out and checks once its metadata are packed. Raises what `build` raises."""
     if tile[0] not in TILES or tile[1] not in TILES:
@@ -229,18 +275,20 @@ def make_plan(
             f"is too large; expected rows and cols such that it has less than {2**30}"
         )
     bits = signature.bits
-    layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live, bits)
+    transposed = "col" if bits else {(0, col_slots): "row", (row_slots, 0): "col"}.get((row_slots, col_slots))
+    if transposed and any(live):
+        live = (True, True)  # the derived schedule copies its slots from the other one
+    tiles = -(-rows // tile[0]), -(-cols // tile[1])
+    widths = (
+        tiles[1] if reach[0] is None or transposed == "row" else max(1, min(tiles[1], reach[0])),
+        tiles[0] if reach[1] is None or transposed == "col" else max(1, min(tiles[0], reach[1])),
+    )
+    layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live, bits, widths)
     if bits and (size := 4 * math.prod(layout.places["bits"].shape)) > MAX_BITS:
         raise MetadataError(
             f"mask {signature.name!r} is tested by bits, one a pair: {packed.masks} of {rows} x {cols} take "
             f"{size / 2**30:.1f} GiB; expected at most {MAX_BITS / 2**30:.0f} GiB a descriptor"
         )
-    transposed = {(0, col_slots): "row", (row_slots, 0): "col"}.get((row_slots, col_slots))
-    if bits:
-        transposed = "col"
-    if transposed and any(live):
-        live = (True, True)  # the derived schedule copies its slots from the other one
-        layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live, bits)
     return Plan(
         module=module,
         signature=signature,
@@ -317,7 +365,7 @@ class Plan:
             launch(
                 self.module.preprocess,
                 layout.grid,
-                (memory, self.rows, self.cols, self.entries, *arguments),
+                (memory, self.rows, self.cols, *layout.widths, self.entries, *arguments),
                 self.constants,
                 {},
                 device,
@@ -356,6 +404,7 @@ def _transpose(descriptor: Descriptor, to: str, live: bool) -> None:
                 counters[3 * masks :],
                 tiles,
                 source_tiles,
+                descriptor.widths[0 if source == "row" else 1],
             ),
             {"LIVE": live},
             {},
@@ -382,6 +431,7 @@ class Layout:
     size: int
     places: Mapping[str, Place]
     grid: tuple[int, int, int]
+    widths: tuple[int, int]
 
 
 @functools.lru_cache(maxsize=256)
@@ -394,6 +444,7 @@ def _layout(
     col_slots: int,
     live: tuple[bool, bool],
     bits: bool,
+    widths: tuple[int, int],
 ) -> Layout:
     """The cut that the preprocess kernel makes too: the same tensors, in this order."""
     m, n = -(-rows // tile[0]), -(-cols // tile[1])
@@ -407,18 +458,19 @@ def _layout(
         "col_table": (masks, col_slots, 2, cols),
         "bits": (masks, m * tile[0], -(-n * tile[1] // 32)) if bits else (1,),
     }
-    for axis, tiles, others, has_live in (("row", m, n, live[0]), ("col", n, m, live[1])):
+    sides = (("row", m, n, widths[0], live[0]), ("col", n, m, widths[1], live[1]))
+    for axis, tiles, others, width, has_live in sides:
         shapes[f"{axis}_state"] = (masks, tiles, -(-others // 16))
         shapes[f"{axis}_count"] = (masks, tiles, 2)
-        shapes[f"{axis}_index"] = (masks, tiles, others)
-        shapes[f"{axis}_live"] = (masks, tiles, others) if has_live else (1,)
+        shapes[f"{axis}_index"] = (masks, tiles, width)
+        shapes[f"{axis}_live"] = (masks, tiles, width) if has_live else (1,)
         shapes[f"{axis}_order"] = (masks, tiles)
     size = 0
     places: dict[str, Place] = {}
     for name, shape in shapes.items():
         strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-        width = 2 if name in _INT64 else 1
-        places[name] = Place(shape, strides, size // width, width == 2)
+        words = 2 if name in _INT64 else 1
+        places[name] = Place(shape, strides, size // words, words == 2)
         # An empty tensor gets memory too: its pointer is an argument like any other.
-        size += -(-max(1, width * math.prod(shape)) // _ALIGNMENT) * _ALIGNMENT
-    return Layout(size, places, (programs, masks, 1))
+        size += -(-max(1, words * math.prod(shape)) // _ALIGNMENT) * _ALIGNMENT
+    return Layout(size, places, (programs, masks, 1), widths)
