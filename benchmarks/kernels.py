@@ -176,7 +176,7 @@ def describe(mask: Mask, module: Any) -> Any:
         row_table=mask.rows[None], row_state=none, row_count=count, row_index=index, row_live=live, row_order=order,
         col_table=mask.cols[None], col_state=none, col_count=col_count, col_index=col_index, col_live=col_live,
         col_order=col_order, area=none, status=none, rows=length, cols=length, tile=(TILE, TILE), batch=(),
-        mask_strides=(0, 0), device=mask.rows.device,
+        mask_strides=(0, 0), device=mask.rows.device, widths=(index.shape[-1], col_index.shape[-1]),
         signature=Signature(mask.name, (), mask.rows.shape[0], mask.cols.shape[0]), module=module,
     )  # fmt: skip
 

@@ -333,10 +333,10 @@ def _schedule(desc: Descriptor, kernel: Kernel) -> tuple[tuple[torch.Tensor | in
     else:
         stride = table.stride(0)
     if kernel == "dkv":
-        lists = (desc.col_count, desc.col_index, desc.col_live, desc.col_order)
+        lists, width = (desc.col_count, desc.col_index, desc.col_live, desc.col_order), desc.widths[1]
     else:
-        lists = (desc.row_count, desc.row_index, desc.row_live, desc.row_order)
-    return (table, *lists, stride, positions), LIVE_SLOTS if needs_live_test(slots or 0) else 0
+        lists, width = (desc.row_count, desc.row_index, desc.row_live, desc.row_order), desc.widths[0]
+    return (table, *lists, stride, positions, width), LIVE_SLOTS if needs_live_test(slots or 0) else 0
 
 
 def _usable(tensor: torch.Tensor) -> torch.Tensor:

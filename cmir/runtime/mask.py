@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from cmir.layouts import Layout
     from cmir.runtime.descriptor import Descriptor, Plan
     from cmir.runtime.metadata import PackedMetadata
+    from cmir.runtime.packed import Longest
 
 ARGUMENTS = ("rows", "cols", "device", "tile", "axis", "cu_seqlens", "cu_seqlens_k", "max_seqlen")
 """Names that `describe`, `dense` and `intervals` use themselves."""
@@ -386,7 +387,8 @@ class CompiledMask:
                 falling; sequence s has the rows from cu_seqlens[s] to cu_seqlens[s + 1]. Some may be empty; tokens past
                 the last see nothing. The rule, its lengths, rows, columns and facts are those of each sequence.
             cu_seqlens_k: the same for columns, which are cut as the rows are where it is left out; needs `cols`.
-            max_seqlen: a promise that no sequence has more rows or columns, checked like a fact.
+            max_seqlen: a promise that no sequence has more rows or columns, checked like a fact; the descriptor of a
+                long pack is much smaller for it.
             device: where to build it if all metadata are ints (default: CUDA if there is one).
             tile: rows and columns of a tile, each of 16, 32, 64, 128; by default 128 x 128 on a GPU, 32 x 32 in the
                 interpreter.
@@ -402,8 +404,6 @@ class CompiledMask:
             MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints
                 is broken. Facts about tensors are checked on the device: see `Descriptor.check`.
         """
-        from cmir.runtime import descriptor
-
         if cu_seqlens is not None or cu_seqlens_k is not None or max_seqlen is not None:
             from cmir.runtime import packed
 
@@ -411,12 +411,29 @@ class CompiledMask:
             metadata = {name: _whole(value) for name, value in metadata.items()}
             self._check_host_facts(metadata)
             values = packed.metadata(self, cu_seqlens, cu_seqlens_k, _whole(max_seqlen), metadata)
-            return self.packed.describe(rows=lengths[0], cols=lengths[1], device=device, tile=tile, **values)
+            longest = None if max_seqlen is None else packed.Longest(_whole(max_seqlen), cu_seqlens_k is None)
+            return self.packed._describe(*lengths, device, tile, values, longest)
+        return self._describe(rows, cols, device, tile, metadata, None)
+
+    def _describe(
+        self,
+        rows: int,
+        cols: int | None,
+        device: torch.device | str | None,
+        tile: Sequence[int] | None,
+        metadata: Mapping[str, Any],
+        longest: Longest | None,
+    ) -> Descriptor:
+        """`describe`; of a packed mask, `longest` says what is promised about its sequences."""
+        from cmir.runtime import descriptor
+
         # The form of the arguments decides all checks but those of values: they are made once for each form.
         form = descriptor.form_of_call(rows, cols, device, tile, metadata)
-        plan = None if form is None else self._plans.get(form)
+        if form is not None:
+            form = (longest, *form)
+        plan = self._plans.get(form)
         if plan is None:
-            plan, taken = self._plan(rows, cols, device, tile, metadata)
+            plan, taken = self._plan(rows, cols, device, tile, metadata, longest)
             as_given = all(
                 taken.arguments[place] is metadata[parameter.name]
                 for parameter, place in zip(self.signature.parameters, taken.places, strict=True)
@@ -444,6 +461,7 @@ class CompiledMask:
         device: torch.device | str | None,
         tile: Sequence[int] | None,
         given: Mapping[str, Any],
+        longest: Longest | None,
     ) -> tuple[Plan, PackedMetadata]:
         """The launch for such arguments, and the metadata as it takes them; all checked."""
         from cmir.runtime import descriptor
@@ -466,7 +484,8 @@ class CompiledMask:
             )
         packed = pack(self.signature, rows, length, metadata, device)
         sizes = (tile[0], tile[1])
-        plan = descriptor.make_plan(self._kernels, self.signature, rows, length, packed, sizes, self._live)
+        reach = (None, None) if longest is None else longest.reach(sizes)
+        plan = descriptor.make_plan(self._kernels, self.signature, rows, length, packed, sizes, self._live, reach)
         return plan, packed
 
     def _check_layout(self, rows: int, cols: int, metadata: Mapping[str, Any]) -> None:

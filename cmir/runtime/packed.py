@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cmir.dialects.expr import free_names
 from cmir.dialects.maskspec import Parameter, length_name
@@ -29,6 +29,29 @@ if TYPE_CHECKING:
 
 NO_LIMIT = 2**31 - 1
 """What stands for no `max_seqlen`."""
+
+
+class Longest(NamedTuple):
+    """What `max_seqlen` promises: no sequence has more tokens, and whether rows and columns are cut alike."""
+
+    tokens: int
+    alike: bool
+
+    def reach(self, tile: tuple[int, int]) -> tuple[int, int]:
+        """Most column tiles that a row tile touches, and most row tiles that a column tile touches.
+
+        Cut alike, the rows [a, a + T) of a tile see columns from the start of the sequence of row a, at least
+        a - (L - 1), to the end of that of row a + T - 1, at most a + T - 1 + L: fewer than T + 2 L in a stretch. Cut
+        differently, the sequences of T rows may lie apart, each with L columns.
+        """
+
+        def one_way(lines: int, others: int) -> int:
+            if self.alike:
+                return -(-(lines + 2 * self.tokens) // others) + 1
+            return lines * (-(-self.tokens // others) + 1)
+
+        return one_way(*tile), one_way(tile[1], tile[0])
+
 
 _FORM = "an int32 or int64 tensor [S + 1], where S is the number of sequences"
 

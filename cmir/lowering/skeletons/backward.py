@@ -121,7 +121,7 @@ def backward_dq(
     program, q, k, v, dout, stats, dq,
     stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     stride_gb, stride_gh, stride_gm, stride_dqb, stride_dqh, stride_dqm,
-    table, count, index, live, order, table_stride, n_table,
+    table, count, index, live, order, table_stride, n_table, width,
     rows, cols, batch_heads, heads, group, mask_batch, mask_head, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr,
@@ -130,7 +130,6 @@ def backward_dq(
     """dq of BLOCK_M rows of one query head."""
     BLOCKS: tl.constexpr = TILE_M // BLOCK_M
     tile_rows = tl.cdiv(rows, TILE_M)
-    tile_cols = tl.cdiv(cols, TILE_N)
     place, head = program_place(program, batch_heads)
     batch = (head // heads).to(tl.int64)
     head = (head % heads).to(tl.int64)
@@ -158,8 +157,8 @@ def backward_dq(
         tile_list = mask * tile_rows + tile_row
         partial = tl.load(count + 2 * tile_list)
         full = tl.load(count + 2 * tile_list + 1)
-        index += tile_list * tile_cols
-        live += tile_list * (tile_cols if LIVE_SLOTS > 0 else 0)
+        index += tile_list * width
+        live += tile_list * (width if LIVE_SLOTS > 0 else 0)
 
         acc = tl.zeros([BLOCK_M, D], tl.float32)
         acc = dq_walk(
@@ -169,7 +168,7 @@ def backward_dq(
         )  # fmt: skip
         acc = dq_walk(
             acc, query, gradient, row_lse, row_delta, k, v, stride_kn, stride_vn,
-            index, live, tl.minimum(tile_cols - full, tile_cols - 1), full, slots, table, n_table, fixed, cols, scale,
+            index, live, tl.minimum(width - full, width - 1), full, slots, table, n_table, fixed, cols, scale,
             D, DV, TILE_N, BLOCK_N, True, False, 0,
         )  # fmt: skip
 
@@ -229,7 +228,7 @@ def backward_dkv(
     program, q, k, v, dout, stats, dk, dv,
     stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     stride_gb, stride_gh, stride_gm, stride_dkb, stride_dkh, stride_dkn, stride_dvb, stride_dvh, stride_dvn,
-    table, count, index, live, order, table_stride, n_table,
+    table, count, index, live, order, table_stride, n_table, width,
     rows, cols, batch_heads, heads, group, mask_batch, mask_head, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr,
@@ -269,8 +268,8 @@ def backward_dkv(
             tile_list = mask * tile_cols + tile_col
             partial = tl.load(count + 2 * tile_list)
             full = tl.load(count + 2 * tile_list + 1)
-            member_index = index + tile_list * tile_rows
-            member_live = live + tile_list * (tile_rows if LIVE_SLOTS > 0 else 0)
+            member_index = index + tile_list * width
+            member_live = live + tile_list * (width if LIVE_SLOTS > 0 else 0)
             member_q = q + member * stride_qh
             member_g = dout + member * stride_gh
             member_stats = stats + 2 * (padded + member * stride_lh)
@@ -283,7 +282,7 @@ def backward_dkv(
             dkey, dvalue = dkv_walk(
                 dkey, dvalue, key, value, member_q, member_g, member_stats,
                 stride_qh, stride_qm, stride_gh, stride_gm, stride_lh, member_index, member_live,
-                tl.minimum(tile_rows - full, tile_rows - 1), full, together,
+                tl.minimum(width - full, width - 1), full, together,
                 slots, member_table, n_table, fixed, rows, scale,
                 D, DV, TILE_M, BLOCK_M, EVEN_M, False, 0,
             )  # fmt: skip
@@ -304,7 +303,7 @@ def backward_dkv(
 
 @triton.jit(
     do_not_specialize=[
-        "row_table_stride", "row_n_table", "col_table_stride", "col_n_table", "rows", "cols",
+        "row_table_stride", "row_n_table", "row_width", "col_table_stride", "col_n_table", "col_width", "rows", "cols",
         "batch", "heads", "group", "mask_batch", "mask_head",
     ]
 )  # fmt: skip
@@ -314,8 +313,8 @@ def backward(
     stride_vb, stride_vh, stride_vn: tl.constexpr, stride_gb, stride_gh, stride_gm: tl.constexpr,
     stride_dqb, stride_dqh, stride_dqm,
     stride_dkb, stride_dkh, stride_dkn, stride_dvb, stride_dvh, stride_dvn,
-    row_table, row_count, row_index, row_live, row_order, row_table_stride, row_n_table,
-    col_table, col_count, col_index, col_live, col_order, col_table_stride, col_n_table,
+    row_table, row_count, row_index, row_live, row_order, row_table_stride, row_n_table, row_width,
+    col_table, col_count, col_index, col_live, col_order, col_table_stride, col_n_table, col_width,
     rows, cols, batch, heads, group, mask_batch, mask_head, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
     DKV: tl.constexpr, DKV_BLOCK_M: tl.constexpr, DKV_BLOCK_N: tl.constexpr,
@@ -338,7 +337,7 @@ def backward(
             program, q, k, v, dout, stats, dk, dv,
             stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
             stride_gb, stride_gh, stride_gm, stride_dkb, stride_dkh, stride_dkn, stride_dvb, stride_dvh, stride_dvn,
-            col_table, col_count, col_index, col_live, col_order, col_table_stride, col_n_table,
+            col_table, col_count, col_index, col_live, col_order, col_table_stride, col_n_table, col_width,
             rows, cols, batch * kv_heads, kv_heads, group, mask_batch, mask_head, scale,
             D, DV, TILE_M, TILE_N, DKV_BLOCK_M, DKV_BLOCK_N, EVEN_M, EVEN_N, COL_LIVE_SLOTS,
         )  # fmt: skip
@@ -347,7 +346,7 @@ def backward(
             program - dkv_programs, q, k, v, dout, stats, dq,
             stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
             stride_gb, stride_gh, stride_gm, stride_dqb, stride_dqh, stride_dqm,
-            row_table, row_count, row_index, row_live, row_order, row_table_stride, row_n_table,
+            row_table, row_count, row_index, row_live, row_order, row_table_stride, row_n_table, row_width,
             rows, cols, batch * heads, heads, group, mask_batch, mask_head, scale,
             D, DV, TILE_M, TILE_N, DQ_BLOCK_M, DQ_BLOCK_N, EVEN_M, EVEN_N, ROW_LIVE_SLOTS,
         )  # fmt: skip

@@ -76,7 +76,7 @@ def forward_walk(
 
 @triton.jit(
     do_not_specialize=[
-        "table_stride", "n_table", "rows", "cols",
+        "table_stride", "n_table", "width", "rows", "cols",
         "batch_heads", "heads", "group", "mask_batch", "mask_head",
     ]
 )  # fmt: skip
@@ -84,7 +84,7 @@ def forward(
     q, k, v, out, lse,
     stride_qb, stride_qh, stride_qm: tl.constexpr, stride_kb, stride_kh, stride_kn: tl.constexpr,
     stride_vb, stride_vh, stride_vn: tl.constexpr, stride_ob, stride_oh, stride_om,
-    table, count, index, live, order, table_stride, n_table,
+    table, count, index, live, order, table_stride, n_table, width,
     rows, cols, batch_heads, heads, group, mask_batch, mask_head, scale,
     D: tl.constexpr, DV: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr,
@@ -95,7 +95,6 @@ def forward(
     Grid: (tile rows * TILE_M / BLOCK_M * batch * heads,)."""
     BLOCKS: tl.constexpr = TILE_M // BLOCK_M
     tile_rows = tl.cdiv(rows, TILE_M)
-    tile_cols = tl.cdiv(cols, TILE_N)
     place, head = program_place(tl.program_id(0), batch_heads)
     batch = (head // heads).to(tl.int64)
     head = (head % heads).to(tl.int64)
@@ -117,8 +116,8 @@ def forward(
     tile_list = mask * tile_rows + tile_row
     partial = tl.load(count + 2 * tile_list)
     full = tl.load(count + 2 * tile_list + 1)
-    index += tile_list * tile_cols
-    live += tile_list * (tile_cols if LIVE_SLOTS > 0 else 0)
+    index += tile_list * width
+    live += tile_list * (width if LIVE_SLOTS > 0 else 0)
 
     acc = tl.zeros([BLOCK_M, DV], tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
@@ -130,7 +129,7 @@ def forward(
     )  # fmt: skip
     acc, total, peak = forward_walk(
         acc, total, peak, query, k_head, v_head, stride_kn, stride_vn,
-        index, live, tl.minimum(tile_cols - full, tile_cols - 1), full, slots, table, n_table, fixed, cols, scale,
+        index, live, tl.minimum(width - full, width - 1), full, slots, table, n_table, fixed, cols, scale,
         D, DV, TILE_N, BLOCK_N, True, False, 0,
     )  # fmt: skip
 

@@ -18,6 +18,9 @@ import triton.language as tl
 NO_BREAK: tl.constexpr = tl.constexpr(0x7FFFFFFFFFFFFFFF)
 """Status of a program that found no broken fact: larger than any status word."""
 
+OVERFLOW: tl.constexpr = tl.constexpr(0x7FFFFFFE)
+"""In place of a fact's number in a status word: a list of tiles was too short."""
+
 STEP: tl.constexpr = tl.constexpr(16)
 """Tiles that a program of `preprocess` handles at once, a *chunk*: a multiple of 16, here one word of tile states."""
 
@@ -147,10 +150,19 @@ def first_break(fact, index, mask):
 
 
 @triton.jit
-def append_tiles(state, index, live, base, t, partial, full, n_partial, n_full, tiles, live_word, LIVE: tl.constexpr):
+def too_many(tile):
+    """The status word of a tile row (or column) that touches more tiles than its list holds."""
+    return (tl.full([], OVERFLOW, tl.int64) << 32) | tile.to(tl.int64)
+
+
+@triton.jit
+def append_tiles(
+    state, index, live, base, t, partial, full, n_partial, n_full, tiles, width, live_word, LIVE: tl.constexpr
+):  # fmt: skip
     """Stores the states of the tiles t (consecutive from base, a multiple of 16), lists them; the new list lengths.
 
-    Partial tiles grow from the front of the list and so ascend; full tiles grow from its back.
+    Partial tiles grow from the front of the list and so ascend; full tiles grow from its back. What a list of `width`
+    cannot hold is left out, but counted: `store_counts` sees it.
     """
     bits = (partial.to(tl.int32) + 2 * full.to(tl.int32)) << (2 * (t % 16))
     words = tl.sum(tl.reshape(bits, [t.shape[0] // 16, 16]), axis=1)
@@ -160,12 +172,24 @@ def append_tiles(state, index, live, base, t, partial, full, n_partial, n_full, 
     pair = partial.to(tl.int32) + (full.to(tl.int32) << 16)
     seen = tl.cumsum(pair, axis=0)
     front = n_partial + (seen & 0xFFFF) - 1
-    back = tiles - n_full - (seen >> 16)
-    tl.store(index + tl.where(partial, front, back), t, mask=partial | full)
+    place = tl.where(partial, front, width - n_full - (seen >> 16))
+    tl.store(index + place, t, mask=(partial | full) & (place >= 0) & (place < width))
     if LIVE:
-        tl.store(live + front, live_word, mask=partial)
+        tl.store(live + front, live_word, mask=partial & (front < width))
     total = tl.sum(pair)
     return n_partial + (total & 0xFFFF), n_full + (total >> 16)
+
+
+@triton.jit
+def store_counts(count, bins, n_partial, n_full, tiles, width):
+    """Stores how many tiles are listed and puts their tile into its bin; whether all found their place."""
+    fits = n_partial + n_full <= width
+    n_partial = tl.minimum(n_partial, width)
+    n_full = tl.minimum(n_full, width - n_partial)
+    tl.store(count, n_partial)
+    tl.store(count + 1, n_full)
+    tl.atomic_add(bins + (tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
+    return fits
 
 
 @triton.jit
@@ -185,6 +209,7 @@ def list_tiles(
     bins,
     index,
     live,
+    width,
     tile,
     rows,
     cols,
@@ -194,7 +219,8 @@ def list_tiles(
     BY_ROWS: tl.constexpr,
     LIVE: tl.constexpr,
 ):
-    """States and lists of the tiles that row tile (or column tile) `tile` touches; returns its visible pairs, int64.
+    """States and lists of the tiles that row tile (or column tile) `tile` touches: its visible pairs, int64, and
+    whether its list of `width` holds them all.
 
     The slots of one row are disjoint, so a tile's visible pairs are the sum of its slots' overlaps, and that number
     alone says whether the tile is empty, partial or full.
@@ -242,7 +268,8 @@ def list_tiles(
     for chunk in range(first_chunk, end_chunk):
         t = chunk * STEP + tl.arange(0, STEP)
         if (core_begin <= chunk * STEP * OTHER) & ((chunk + 1) * STEP * OTHER <= core_end):
-            tl.store(index + tiles - 1 - n_full - tl.arange(0, STEP), t)
+            place = width - 1 - n_full - tl.arange(0, STEP)
+            tl.store(index + place, t, mask=place >= 0)
             word = tl.arange(0, STEP // 16)
             tl.store(state + chunk * (STEP // 16) + word, tl.full([STEP // 16], ALL_FULL, tl.int32))
             n_full += STEP
@@ -284,16 +311,14 @@ def list_tiles(
                 n_partial,
                 n_full,
                 tiles,
+                width,
                 tl.min(first_slot, axis=0)
                 | (tl.max(end_slot, axis=0) << 12)
                 | (tl.minimum(tl.max(met, axis=0), 127) << 24),
                 LIVE,
             )
             pairs += tl.sum(visible).to(tl.int64)
-    tl.store(count, n_partial)
-    tl.store(count + 1, n_full)
-    tl.atomic_add(bins + (tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
-    return pairs
+    return pairs, store_counts(count, bins, n_partial, n_full, tiles, width)
 
 
 @triton.jit
@@ -303,6 +328,7 @@ def list_bits(
     count,
     bins,
     index,
+    width,
     tile,
     z,
     rows,
@@ -311,7 +337,7 @@ def list_bits(
     TILE_M: tl.constexpr,
     TILE_N: tl.constexpr,
 ):
-    """States and list of the tiles that row tile `tile` touches, and the words of them; its visible pairs, int64.
+    """States and list of the tiles that row tile `tile` touches, and the words of them; returns what `list_tiles` does.
 
     `bits` is the mask's matrix [row tiles * TILE_M, ceil(column tiles * TILE_N / 32)]. Of a tile that may be seen every
     word is stored, zero past the last row and column; those of other tiles stay undefined.
@@ -372,14 +398,12 @@ def list_bits(
             n_partial,
             n_full,
             tiles,
+            width,
             visible,
             False,
         )
         pairs += tl.sum(visible).to(tl.int64)
-    tl.store(count, n_partial)
-    tl.store(count + 1, n_full)
-    tl.atomic_add(bins + (tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
-    return pairs
+    return pairs, store_counts(count, bins, n_partial, n_full, tiles, width)
 
 
 @triton.jit
@@ -441,6 +465,8 @@ def order_last(tile, tiles, arrived, count, bins, order, mask_number, others):
     do_not_specialize=[
         "rows",
         "cols",
+        "row_width",
+        "col_width",
         "entries",
         "META",
     ]
@@ -449,6 +475,8 @@ def preprocess(
     memory,
     rows,
     cols,
+    row_width,
+    col_width,
     entries,
     META,
     ROW_SLOTS: tl.constexpr,
@@ -462,7 +490,8 @@ def preprocess(
     """Grid (max(1, row tiles + column tiles), masks). BITS: there are no slots, and rows are listed by the rule.
 
     `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it, with zeroed counters at its head;
-    `entries` is the length of the longest free table. One pointer for all: a launch costs the host by the argument.
+    `row_width` and `col_width` are the lengths of tile lists, `entries` that of the longest free table. One pointer for
+    all: a launch costs the host by the argument.
     """
     p = tl.program_id(0)
     z = tl.program_id(1)
@@ -488,13 +517,13 @@ def preprocess(
     row_state_at = bits_at + padded(masks * (row_tiles * TILE_M) * line_words if BITS else 1)
     row_count_at = row_state_at + padded(masks * row_tiles * row_words)
     row_index_at = row_count_at + padded(masks * row_tiles * 2)
-    row_live_at = row_index_at + padded(masks * row_tiles * col_tiles)
-    row_order_at = row_live_at + padded(masks * row_tiles * col_tiles if ROW_LIVE else 1)
+    row_live_at = row_index_at + padded(masks * row_tiles * row_width)
+    row_order_at = row_live_at + padded(masks * row_tiles * row_width if ROW_LIVE else 1)
     col_state_at = row_order_at + padded(masks * row_tiles)
     col_count_at = col_state_at + padded(masks * col_tiles * col_words)
     col_index_at = col_count_at + padded(masks * col_tiles * 2)
-    col_live_at = col_index_at + padded(masks * row_tiles * col_tiles)
-    col_order_at = col_live_at + padded(masks * row_tiles * col_tiles if COL_LIVE else 1)
+    col_live_at = col_index_at + padded(masks * col_tiles * col_width)
+    col_order_at = col_live_at + padded(masks * col_tiles * col_width if COL_LIVE else 1)
 
     area = (memory + area_at).to(tl.pointer_type(tl.int64))
     status = (memory + status_at).to(tl.pointer_type(tl.int64))
@@ -540,13 +569,14 @@ def preprocess(
             )
             tl.debug_barrier()  # the threads that read the slots back are not those that stored them
             row_line = mask_number * row_tiles + p
-            pairs += list_tiles(
+            row_pairs, fits = list_tiles(
                 row_table,
                 row_state + p.to(tl.int64) * tl.cdiv(col_tiles, 16),
                 row_count + 2 * p,
                 row_bins,
-                row_index + row_line * col_tiles,
-                row_live + row_line * col_tiles,
+                row_index + row_line * row_width,
+                row_live + row_line * row_width,
+                row_width,
                 p,
                 rows,
                 cols,
@@ -556,14 +586,17 @@ def preprocess(
                 True,
                 ROW_LIVE,
             )
+            pairs += row_pairs
+            broken = tl.minimum(broken, tl.where(fits, NO_BREAK, too_many(p)))
         if BITS:
             row_line = mask_number * row_tiles + p
-            pairs += list_bits(
+            row_pairs, fits = list_bits(
                 memory + bits_at + mask_number * (row_tiles * TILE_M) * line_words,
                 row_state + p.to(tl.int64) * tl.cdiv(col_tiles, 16),
                 row_count + 2 * p,
                 row_bins,
-                row_index + row_line * col_tiles,
+                row_index + row_line * row_width,
+                row_width,
                 p,
                 z,
                 rows,
@@ -572,6 +605,8 @@ def preprocess(
                 TILE_M,
                 TILE_N,
             )
+            pairs += row_pairs
+            broken = tl.minimum(broken, tl.where(fits, NO_BREAK, too_many(p)))
     elif p < row_tiles + col_tiles:
         tile = p - row_tiles
         j = tile * TILE_N + tl.arange(0, TILE_N)
@@ -598,13 +633,14 @@ def preprocess(
             )
             tl.debug_barrier()
             col_line = mask_number * col_tiles + tile
-            col_pairs = list_tiles(
+            col_pairs, fits = list_tiles(
                 col_table,
                 col_state + tile.to(tl.int64) * tl.cdiv(row_tiles, 16),
                 col_count + 2 * tile,
                 col_bins,
-                col_index + col_line * row_tiles,
-                col_live + col_line * row_tiles,
+                col_index + col_line * col_width,
+                col_live + col_line * col_width,
+                col_width,
                 tile,
                 rows,
                 cols,
@@ -614,6 +650,7 @@ def preprocess(
                 False,
                 COL_LIVE,
             )
+            broken = tl.minimum(broken, tl.where(fits, NO_BREAK, too_many(tile)))
             if ROW_SLOTS == 0:  # else the row programs count the same pairs
                 pairs += col_pairs
 
@@ -661,7 +698,7 @@ def preprocess(
         )
 
 
-@triton.jit(do_not_specialize=["tiles", "from_tiles"])
+@triton.jit(do_not_specialize=["tiles", "from_tiles", "from_width"])
 def transpose_schedule(
     from_state,
     from_count,
@@ -676,9 +713,11 @@ def transpose_schedule(
     arrived,
     tiles,
     from_tiles,
+    from_width,
     LIVE: tl.constexpr,
 ):
-    """The schedule of the axis with `tiles` tiles from that of the axis with `from_tiles`. Grid (tiles, masks)."""
+    """The schedule of the axis with `tiles` tiles from that of the axis with `from_tiles`, whose lists are `from_width`
+    long; its own lists hold all. Grid (tiles, masks)."""
     tile = tl.program_id(0)
     z = tl.program_id(1).to(tl.int64)
     line = z * tiles + tile
@@ -705,16 +744,14 @@ def transpose_schedule(
             while width > 0:
                 middle = (low + high) // 2
                 open_ = partial & (low < high)
-                smaller = tl.load(from_index + from_line * tiles + middle, mask=open_, other=0) < tile
+                smaller = tl.load(from_index + from_line * from_width + middle, mask=open_, other=0) < tile
                 low = tl.where(open_ & smaller, middle + 1, low)
                 high = tl.where(open_ & (smaller == 0), middle, high)
                 width = width // 2
-            live_word = tl.load(from_live + from_line * tiles + low, mask=partial, other=0)
+            live_word = tl.load(from_live + from_line * from_width + low, mask=partial, other=0)
         n_partial, n_full = append_tiles(
-            state, index, live, base, s, partial, full, n_partial, n_full, from_tiles, live_word, LIVE
+            state, index, live, base, s, partial, full, n_partial, n_full, from_tiles, from_tiles, live_word, LIVE
         )
-    tl.store(count + 2 * line, n_partial)
-    tl.store(count + 2 * line + 1, n_full)
-    tl.atomic_add(bins + (from_tiles - n_partial - n_full), 1, sem="relaxed", scope="gpu")
+    store_counts(count + 2 * line, bins, n_partial, n_full, from_tiles, from_tiles)
     if arrive_last(arrived + z, tiles):
         order_tiles(count + 2 * z * tiles, bins, order + z * tiles, tiles, from_tiles)

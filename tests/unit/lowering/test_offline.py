@@ -26,7 +26,7 @@ many = needs_live_test(max(mask.slots.values()))
 live = LIVE_SLOTS if many else 0
 config = attention_config(dim, 16, "many" if many else "few", (128, 128))
 stride = (4096 * dim, 4096 * dim, dim)
-table = [i32] * 5 + [0, 4096]
+table = [i32] * 5 + [0, 4096, 32]
 shape = dict(D=dim, DV=dim, TILE_M=128, TILE_N=128)
 
 
@@ -81,7 +81,7 @@ for parameter in signature.parameters:
     arguments += [i32, 1, True] if parameter.kind == "scalar" else [i64, 7]
     arguments += [1000] if parameter.kind == "free" else []
 compiled = offline.compile_kernel(
-    mask._kernels.preprocess, i32, 1000, 1000, 0, *arguments, ROW_SLOTS=signature.row_slots,
+    mask._kernels.preprocess, i32, 1000, 1000, 8, 8, 0, *arguments, ROW_SLOTS=signature.row_slots,
     COL_SLOTS=signature.col_slots, TILE_M=128, TILE_N=128, ROW_LIVE=signature.row_slots > 4,
     COL_LIVE=signature.col_slots > 4,
 )

@@ -267,6 +267,26 @@ def test_a_layout_is_of_one_sequence() -> None:
             ask(rows=4, cu_seqlens=torch.tensor([0, 2, 4]))
 
 
+@pytest.mark.parametrize("name", ["causal", "shared_prompt", "window"])
+def test_max_seqlen_makes_a_descriptor_smaller_and_changes_nothing_else(name: str) -> None:
+    mask = MASKS[name]()
+    rng = np.random.default_rng(5)
+    arguments = draw_pack(mask, rng, 40, (3, 3))
+    dense = mask.dense(**arguments)
+    wide = mask.describe(**arguments, tile=TILE).check()
+    tight = mask.describe(**arguments, tile=TILE, max_seqlen=12).check()
+    assert tight.area.tolist() == [int(dense.sum())]
+    check_tiles(tight, dense)
+    if "cu_seqlens_k" not in arguments:
+        # 16 rows and the 12 of a sequence on each side: at most 40 columns, 4 tiles wherever they start.
+        assert tight.widths == (4, 4)
+        assert tight.nbytes < wide.nbytes
+    q, k = torch.randn(1, 2, arguments["rows"], 16), torch.randn(1, 2, arguments["cols"], 16)
+    assert torch.equal(cmir.attention(q, k, k, tight), cmir.attention(q, k, k, wide))
+    # A promise for one call is none for the next.
+    assert mask.describe(**arguments, tile=TILE).widths == wide.widths
+
+
 HSTU: dict[str, Any] = {
     "rows": 8,
     "cu_seqlens": torch.tensor([0, 3, 8]),

@@ -179,6 +179,44 @@ def test_random_tables(bounded: tuple[bool, bool], rows: int, cols: int, tile: t
         check([random_visible(rng, rows, cols, 2, structured=False)], tile, bounded, rng)
 
 
+def test_lists_have_room_for_what_is_reached_and_say_when_it_was_not_enough() -> None:
+    """A band of 40 columns reaches at most 4 tiles of 16 from a tile of 16 rows, wherever it starts."""
+    visible = np.tril(np.ones((300, 320), bool), 10) & ~np.tril(np.ones((300, 320), bool), -30)
+    visible[100:130, 64:128] = visible[100:130].any(1, keepdims=True)  # some full tiles
+    rng, names = np.random.default_rng(12), ("row", "col")
+    tables = [runs(mask, rng) for mask in (visible, visible.T)]
+    for bounded in ((True, True), (True, False), (False, True)):
+        slots = [table.shape[0] if axis else None for table, axis in zip(tables, bounded, strict=True)]
+        module, signature = table_mask(slots[0], slots[1])
+        metadata = {name: torch.from_numpy(t.reshape(-1)).to(DEVICE) for name, t in zip(names, tables, strict=True)}
+        states = tile_states(visible, (16, 16))
+        most = (int((states > 0).sum(1).max()), int((states > 0).sum(0).max()))
+        roomy = build(module, signature, 300, 320, metadata, tile=(16, 16), live=(True, True))
+        tight = build(module, signature, 300, 320, metadata, (16, 16), None, (True, True), reach=most).check()
+        assert tight.widths == (most[0] if bounded[0] else 20, most[1] if bounded[1] else 19)
+        assert tight.nbytes < roomy.nbytes
+        for axis, has_room in (("row", states), ("col", states.T)):
+            for field in ("state", "count", "order"):
+                assert torch.equal(tight.view(f"{axis}_{field}"), roomy.view(f"{axis}_{field}")), (axis, field)
+            for line in range(len(has_room)):
+                (partial, full), width = tight.view(f"{axis}_count")[0, line].tolist(), tight.widths[axis == "col"]
+                for field, of in (("index", roomy), ("live", roomy)):
+                    ours, theirs = tight.view(f"{axis}_{field}")[0, line], of.view(f"{axis}_{field}")[0, line]
+                    assert torch.equal(ours[:partial], theirs[:partial])
+                    if field == "index":
+                        assert torch.equal(ours[width - full :], theirs[len(theirs) - full :])
+        short = build(module, signature, 300, 320, metadata, (16, 16), None, (True, True), reach=(2, 2))
+        for axis in ("row", "col"):
+            count, index = short.view(f"{axis}_count"), short.view(f"{axis}_index")
+            assert (count.sum(-1) <= short.widths[axis == "col"]).all()
+            others = states.shape[axis == "row"]
+            for line, (partial, full) in enumerate(count[0].tolist()):
+                listed = [*index[0, line, :partial].tolist(), *index[0, line, index.shape[2] - full :].tolist()]
+                assert all(0 <= tile < others for tile in listed)
+        with pytest.raises(MetadataError, match="touches more tiles than its list has room for"):
+            short.check()
+
+
 @pytest.mark.parametrize("bounded", [(True, True), (True, False), (False, True)])
 def test_a_batch_of_masks(bounded: tuple[bool, bool]) -> None:
     rng = np.random.default_rng(7)
@@ -362,13 +400,13 @@ import test_preprocess as tests
 for slots, tile in ((1, (128, 128)), (4, (16, 64)), (6, (128, 128)), (65, (128, 128))):
     module, _ = tests.table_mask(slots, slots)
     kernel = compile_kernel(
-        module.preprocess, torch.int32, 1000, 2000, 0, torch.int64, 5, 6, torch.int32, 7, 8,
+        module.preprocess, torch.int32, 1000, 2000, 16, 8, 0, torch.int64, 5, 6, torch.int32, 7, 8,
         ROW_SLOTS=slots, COL_SLOTS=slots, TILE_M=tile[0], TILE_N=tile[1], ROW_LIVE=slots > 4, COL_LIVE=slots > 4,
     )
     assert ".f32" not in kernel.asm["ptx"] and "atom.global.gpu.acq_rel" in kernel.asm["ptx"]
     print("preprocess", len(kernel.asm["ptx"]), *registers_and_spills(kernel))
 for live in (False, True):
-    kernel = compile_kernel(module.transpose_schedule, *[torch.int32] * 11, 10, 20, LIVE=live)
+    kernel = compile_kernel(module.transpose_schedule, *[torch.int32] * 11, 10, 20, 20, LIVE=live)
     print("transpose", len(kernel.asm["ptx"]), *registers_and_spills(kernel))
 """
 
