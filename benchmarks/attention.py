@@ -31,7 +31,7 @@ import torch
 
 from benchmarks import exact, timing
 from benchmarks.contenders import PEERS, Contender, Tensors, Unavailable, ours
-from benchmarks.masks import MASKS, Case
+from benchmarks.masks import MASKS, MORE, Case
 
 START = time.monotonic()
 
@@ -172,7 +172,7 @@ def run(options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
                 continue
             begin = time.monotonic()
             try:
-                case = MASKS[name](length, options.device)
+                case = {**MASKS, **MORE}[name](length, options.device)
                 clock.say(f"{name} {length}: {case.tokens} tokens, {case.area / case.tokens**2:.1%} visible")
                 cell.update(measure(case, options, clock))
             except Exception as error:
@@ -293,7 +293,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.attention", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--mask", type=names(MASKS), default=list(MASKS), help=f"of {', '.join(MASKS)}; all by default")
+    known = {**MASKS, **MORE}
+    parser.add_argument(
+        "--mask", type=names(known), default=list(MASKS), help=f"of {', '.join(known)}; by default {', '.join(MASKS)}"
+    )
     parser.add_argument(
         "--lengths", type=lambda text: [int(n) for n in text.split(",")], default=[4096, 32768, 8192, 1024]
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 MaskMod = Callable[[Any, Any, Any, Any], Any]
 """FlexAttention's: (batch, head, row, column), tensors that broadcast, to a bool tensor: visible."""
 
-TEXT, RADIUS = 512, 16
-"""CLEAR's text tokens and its radius."""
+TEXT, RADIUS, PATCH = 512, 16, (8, 16)
+"""CLEAR's text tokens, its radius, and rows and columns of a patch of its image."""
+
+STRIDE = 128
+"""Of the Sparse Transformer's mask."""
 
 CANDIDATE, ANSWERS = 16, 6
 """Tokens of an HSTU candidate; answers to a shared prompt."""
@@ -46,11 +49,15 @@ class Case:
     mask_mod: MaskMod
     metadata: Mapping[str, Any] = field(default_factory=dict)
     statics: Mapping[str, int] = field(default_factory=dict)
+    zoo: str = ""
+    """The mask of the zoo, where it is not the one of that name."""
+    layout: Any = None
+    """The order of tokens, of `cmir.layouts`."""
 
     def compile(self) -> CompiledMask:
-        from cmir import zoo
+        import cmir
 
-        return zoo.load(self.name, **self.statics)
+        return cmir.compile(cmir.zoo.path(self.zoo or self.name), statics=self.statics, layout=self.layout)
 
 
 def causal(length: int, device: str) -> Case:
@@ -81,11 +88,48 @@ def shared_prompt(length: int, device: str) -> Case:
     return Case("shared_prompt", length, length, area, mask_mod, metadata)
 
 
-def clear(length: int, device: str, radius: int = RADIUS) -> Case:
+def clear(length: int, device: str) -> Case:
     text = min(TEXT, length // 2)
     height = math.isqrt(length - text)
     width = height + 1 if height * (height + 1) <= length - text else height
-    tokens = text + height * width
+    return _clear("clear", length, text, height, width)
+
+
+def clear_wide(length: int, device: str) -> Case:
+    return _clear("clear_wide", length, TEXT, *_grid(length))
+
+
+def clear_patches(length: int, device: str) -> Case:
+    """The mask of `clear_wide`; tokens of the image stand patch by patch, for cmir and for its peers."""
+    import cmir
+
+    height, width = _grid(length)
+    raster = _clear("clear_patches", length, TEXT, height, width)
+    patch_rows, patch_columns = PATCH
+    place = torch.arange(height * width, device=device)
+    patch, inside = place // (patch_rows * patch_columns), place % (patch_rows * patch_columns)
+    across = width // patch_columns
+    y = patch // across * patch_rows + inside // patch_columns
+    x = patch % across * patch_columns + inside % patch_columns
+    # Coordinates by token; those of text are not asked for.
+    y, x = (torch.cat([torch.zeros(TEXT, device=device, dtype=torch.int64), c]).int() for c in (y, x))
+
+    def mask_mod(b: Any, h: Any, q: Any, k: Any) -> Any:
+        dy, dx = y[q] - y[k], x[q] - x[k]
+        return (q < TEXT) | (k < TEXT) | (dy * dy + dx * dx < RADIUS * RADIUS)
+
+    layout = cmir.layouts.Patch(grid=(height, width), size=PATCH, after=TEXT)
+    return replace(raster, mask_mod=mask_mod, layout=layout)
+
+
+def _grid(pixels: int) -> tuple[int, int]:
+    """Height and width of an image of so many pixels, a power of two: 32K are 128 x 256."""
+    height = 1 << (pixels.bit_length() - 1) // 2
+    return height, pixels // height
+
+
+def _clear(name: str, length: int, text: int, height: int, width: int) -> Case:
+    radius, tokens = RADIUS, text + height * width
 
     def mask_mod(b: Any, h: Any, q: Any, k: Any) -> Any:
         p, r = q - text, k - text
@@ -101,7 +145,15 @@ def clear(length: int, device: str, radius: int = RADIUS) -> Case:
     )
     area = text * tokens + (tokens - text) * text + circle
     statics = {"radius": radius, "height": height, "width": width, "text": text}
-    return Case("clear", length, tokens, area, mask_mod, statics=statics)
+    return Case(name, length, tokens, area, mask_mod, statics=statics, zoo="clear")
+
+
+def strided(length: int, device: str) -> Case:
+    def mask_mod(b: Any, h: Any, q: Any, k: Any) -> Any:
+        return (k <= q) & ((q - k < STRIDE) | ((q - k) % STRIDE == 0))
+
+    area = sum(min(i + 1, STRIDE) + max(0, i // STRIDE) for i in range(length))
+    return Case("strided", length, length, area, mask_mod, statics={"stride": STRIDE})
 
 
 MASKS: dict[str, Callable[[int, str], Case]] = {
@@ -110,6 +162,14 @@ MASKS: dict[str, Callable[[int, str], Case]] = {
     "shared_prompt": shared_prompt,
     "clear": clear,
 }
+"""The four that the README's table is about."""
+
+MORE: dict[str, Callable[[int, str], Case]] = {
+    "clear_wide": clear_wide,
+    "clear_patches": clear_patches,
+    "strided": strided,
+}
+"""What else: CLEAR on 128 x 256 and the like, in raster order and by patches; a stride, which is tested by bits."""
 
 
 def _triangle(n: int) -> int:
