@@ -64,6 +64,15 @@ class Statements:
             if op.next_op is not None:
                 self._op(op, depth)
 
+    def one(self, op: Operation) -> None:
+        """One op."""
+        self._op(op, 1)
+
+    def fresh_name(self, stem: str) -> str:
+        """A name that nothing has yet."""
+        self.count += 1
+        return f"{stem}_{self.count}"
+
     def name(self, value: SSAValue) -> str:
         """How a value is written: a constant in place, a length or metadatum by its name."""
         if value in self.names:
@@ -155,9 +164,7 @@ class Statements:
         self._line(f"{result} = tl.where({lo} < {hi}, {low}, {hi})", depth)
 
     def _fresh(self, op: Operation) -> str:
-        self.count += 1
-        stem = "first" if isinstance(op, FirstOp) else "seen" if op.results[0].type == i1 else "at"
-        name = f"{stem}_{self.count}"
+        name = self.fresh_name("first" if isinstance(op, FirstOp) else "seen" if op.results[0].type == i1 else "at")
         self.names[op.results[0]] = name
         return name
 

@@ -23,10 +23,11 @@ from xdsl.utils.target import Target
 
 import cmir.lowering.skeletons as skeletons
 from cmir.dialects.attention import ROLES, KernelOp, TestsOp, VisibleOp
-from cmir.dialects.descriptor import FactOp, HoldsOp, PreprocessOp
+from cmir.dialects.descriptor import FactOp, HoldsOp, PairOp, PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
 from cmir.errors import SpecError
+from cmir.lowering.bounds import Bounds
 from cmir.lowering.hooks import fill
 from cmir.lowering.ssa import INDENT, Statements
 from cmir.lowering.visibility import Axis, Kernel, bits_hooks, visibility_hooks
@@ -200,6 +201,7 @@ def _bit_hooks(preprocess: PreprocessOp) -> dict[str, str]:
         untested = [f"{INDENT}# its slots say all of this mask: no bits"]
         hull_body = [*untested, f"{INDENT}return tl.zeros_like(i), tl.zeros_like(i)"]
         pair_body = [*untested, f"{INDENT}return j < 0"]
+        tiles_body = [*untested, f"{INDENT}return tl.min(j, axis=1) < 0, tl.min(j, axis=1) >= 0"]
     else:
         statements = Statements(preprocess, [(hull.body.block.args[0], "row", "i")], "i")
         statements.block(hull.body.block)
@@ -215,10 +217,25 @@ def _bit_hooks(preprocess: PreprocessOp) -> dict[str, str]:
         seen = statements.name(pair.holds.condition) if constant is None else f"tl.full([], {int(constant)}, tl.int1)"
         preamble = [INDENT + line for line in statements.preamble()]
         pair_body = [*_widen("i"), *_widen("j")[:1], *preamble, *statements.lines, f"{INDENT}return {seen}"]
+        tiles_body = _tiles_body(preprocess, pair)
     return {
         "row_hull": _function("row_hull", ["i", *COMMON], hull_body),
         "pair_visible": _function("pair_visible", ["i", "j", *COMMON], pair_body),
+        "tiles_visible": _function("tiles_visible", ["i", "j", *COMMON], tiles_body),
     }
+
+
+def _tiles_body(preprocess: PreprocessOp, pair: PairOp) -> list[str]:
+    """The body of `tiles_visible`: the rule of a pair on ranges (`cmir.lowering.bounds`)."""
+    i, j = pair.body.block.args
+    statements = Statements(preprocess, [(i, "row", "i"), (j, "col", "j")], "i")
+    bounds = Bounds(statements, i, j)
+    bounds.block(pair.body.block)
+    chance = bounds.chance(pair.holds.condition)
+    lines = [f"{INDENT}every = tl.min(j, axis=1) >= 0"]
+    ends = ["every" if c is None else f"every & ({c})" for c in (chance.holds, chance.fails)]
+    preamble = [INDENT + line for line in statements.preamble()]
+    return [*_widen("i"), *_widen("j")[:1], *preamble, *lines, *statements.lines, f"{INDENT}return {', '.join(ends)}"]
 
 
 def _fact_hooks(preprocess: PreprocessOp) -> dict[str, str]:

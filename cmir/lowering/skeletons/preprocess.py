@@ -118,6 +118,16 @@ def pair_visible(i, j, z, rows, cols, META):
     return j <= i
 
 
+# hook: tiles_visible
+@triton.jit
+def tiles_visible(i, j, z, rows, cols, META):
+    """Whether some row of i, [M], may see some column of a tile, and whether some may not see some: a line of j a tile.
+
+    Both may be true where they need not be; a row of a tile is false only where it is so of all its pairs.
+    """
+    return tl.min(j, axis=1) <= tl.max(i), tl.max(j, axis=1) > tl.min(i)
+
+
 # hook: scalar_facts
 @triton.jit
 def scalar_facts(z, rows, cols, META):
@@ -339,8 +349,9 @@ def list_bits(
 ):
     """States and list of the tiles that row tile `tile` touches, and the words of them; returns what `list_tiles` does.
 
-    `bits` is the mask's matrix [row tiles * TILE_M, ceil(column tiles * TILE_N / 32)]. Of a tile that may be seen every
-    word is stored, zero past the last row and column; those of other tiles stay undefined.
+    `bits` is the mask's matrix [row tiles * TILE_M, ceil(column tiles * TILE_N / 32)]. Of a partial tile every word is
+    stored, zero past the last row and column; those of other tiles may stay undefined. Pairs are asked one by one only
+    in tiles of which the ranges of their rows and columns do not say that they are empty or full.
     """
     tiles = tl.cdiv(cols, TILE_N)
     words = tl.cdiv(tiles * TILE_N, 32)
@@ -364,29 +375,44 @@ def list_bits(
     clear_outside(state, tl.cdiv(tiles, 16), first_chunk, end_chunk)
 
     lane = tl.arange(0, 32)
+    valid = tl.minimum(rows - tile * TILE_M, TILE_M) * TILE_N
     n_partial = 0
     n_full = 0
     pairs = tl.full([], 0, tl.int64)
     for chunk in range(first_chunk, end_chunk):
         t = chunk * STEP + tl.arange(0, STEP)
         visible = tl.zeros([STEP], tl.int32)
+        position = tl.minimum(t[:, None] * TILE_N + tl.arange(0, TILE_N)[None, :], cols - 1)
+        may, may_not = tiles_visible(
+            i,
+            position,
+            z,
+            rows,
+            cols,
+            META,
+        )
+        may = may & (t >= first_tile) & (t < end_tile)
+        sure = may & (may_not == 0) & ((t + 1) * TILE_N <= cols)
+        visible = tl.where(sure, valid, visible)
+        ask = may & (sure == 0)
         first_word = tl.maximum(chunk * STEP, first_tile) * TILE_N // 32
         end_word = tl.cdiv(tl.minimum((chunk + 1) * STEP, end_tile) * TILE_N, 32)
         for word in range(first_word, end_word):
-            column = word * 32 + lane
-            seen = pair_visible(
-                i[:, None],
-                tl.minimum(column, cols - 1)[None, :],
-                z,
-                rows,
-                cols,
-                META,
-            )
-            seen = (row_mask[:, None] & (column < cols)[None, :] & seen).to(tl.int32)
-            tl.store(bits + line * words + word, tl.sum(seen << lane[None, :], axis=1))
-            of_tile = (column // TILE_N)[:, None] == t[None, :]
-            visible += tl.sum(tl.where(of_tile, tl.sum(seen, axis=0)[:, None], 0), axis=0)
-        valid = tl.minimum(rows - tile * TILE_M, TILE_M) * TILE_N
+            meets = (t * TILE_N < word * 32 + 32) & ((t + 1) * TILE_N > word * 32)
+            if tl.max((ask & meets).to(tl.int32)) > 0:
+                column = word * 32 + lane
+                seen = pair_visible(
+                    i[:, None],
+                    tl.minimum(column, cols - 1)[None, :],
+                    z,
+                    rows,
+                    cols,
+                    META,
+                )
+                seen = (row_mask[:, None] & (column < cols)[None, :] & seen).to(tl.int32)
+                tl.store(bits + line * words + word, tl.sum(seen << lane[None, :], axis=1))
+                of_tile = ((column // TILE_N)[:, None] == t[None, :]) & ask[None, :]
+                visible += tl.sum(tl.where(of_tile, tl.sum(seen, axis=0)[:, None], 0), axis=0)
         n_partial, n_full = append_tiles(
             state,
             index,
