@@ -54,7 +54,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from cmir.analysis.facts import Fact, Facts, facts_of, in_range
-from cmir.analysis.linear import negate, simplify
+from cmir.analysis.linear import Linear, from_linear, linear, negate, simplify
 from cmir.dialects.descriptor import (
     EndpointsOp,
     FactOp,
@@ -75,6 +75,7 @@ from cmir.dialects.expr import (
     Expr,
     and_,
     const,
+    depends,
     free_names,
     le,
     lt,
@@ -210,7 +211,7 @@ def _pair(table: TableOp, metadata: Mapping[str, SSAValue]) -> PairOp:
         inside = _inside(here, table, region.lo.data, region.hi.data)
         for span in region.spans:
             emitter.note(f"pair: {', '.join(span.origins)}", region)
-            held = emitter.emit(simplify(and_(inside, *_held(span, table))))
+            held = emitter.emit(_apart(simplify(and_(inside, *_held(span, table)))))
             seen = held if seen is None else emitter.add(arith.OrIOp(seen, held))
     emitter.builder.insert(HoldsOp(emitter.emit(FALSE) if seen is None else seen))
     return PairOp(Region(emitter.block))
@@ -225,6 +226,35 @@ def _held(span: SpanOp, table: TableOp) -> list[Expr]:
     residual = TRUE if span.residual is None else span.residual.data
     bounds = [*(le(a, table.moving) for a in lows), *(lt(table.moving, a) for a in highs)]
     return [*bounds, span.condition, residual]
+
+
+def _apart(condition: Expr) -> Expr:
+    """The same with comparisons that have all of the row on one side, and all else, constants too, on the other.
+
+    What is of one index alone is computed once for a line of pairs. Clauses of a grid differ by constants: of the row
+    they then have one value in common, and those of a column are few at a time.
+    """
+    if condition.op == "and":
+        return and_(*map(_apart, condition.args))
+    if condition.op not in ("lt", "le", "eq"):
+        return condition
+    gap = linear(condition.args[1]) - linear(condition.args[0])
+    row = [(a, c) for a, c in gap.terms if depends(a, "i")]
+    column = [(a, c) for a, c in gap.terms if not depends(a, "i")]
+    if not row or not any(depends(a, "j") for a, _ in column) or any(depends(a, "j") for a, _ in row):
+        return condition
+    # row + column >= 0, with the row's side written without a leading minus
+    if all(c < 0 for _, c in row):
+        return make(
+            condition.op,
+            from_linear(Linear(tuple((a, -c) for a, c in row), 0)),
+            from_linear(Linear(tuple(column), gap.constant)),
+        )
+    return make(
+        condition.op,
+        from_linear(Linear(tuple((a, -c) for a, c in column), -gap.constant)),
+        from_linear(Linear(tuple(row), 0)),
+    )
 
 
 def _choose(condition: Expr, a: Expr, b: Expr) -> Expr:

@@ -61,6 +61,41 @@ def test_attention_moves_to_the_layout_and_back():
     check_against_raster(cmir.compile(dilated(), layout=Residue(of=3)), plain, 40)
 
 
+def test_patches_of_clear_with_ragged_edges():
+    statics = {"radius": 3, "height": 5, "width": 7, "text": 3}
+    plain = cmir.compile(cmir.zoo.path("clear"), statics=statics).dense(rows=38)
+    layout = Patch(("height", "width"), (2, 3), after="text")
+    mask = cmir.compile(cmir.zoo.path("clear"), statics=statics, layout=layout)
+    assert mask.slots == {"rows": None, "cols": None}
+    check_against_raster(mask, plain, 38)
+
+
+def test_an_order_for_each_sequence():
+    torch.manual_seed(0)
+    mask = cmir.compile(HSTU, layout=Table("order"))
+    rows, history = 34, torch.tensor([11, 20])
+    start = torch.stack([torch.arange(rows) // 3 * 3, torch.arange(rows) // 5 * 5])
+    start = torch.where(torch.arange(rows) < history[:, None], 0, torch.maximum(start, history[:, None]))
+    order = torch.stack([torch.randperm(rows) for _ in range(2)])
+    desc = mask.describe(rows=rows, history=history, start=start, order=order).check()
+    plain = cmir.compile(HSTU)
+    dense = [plain.dense(rows=rows, history=int(h), start=s) for h, s in zip(history, start, strict=True)]
+    for b in range(2):
+        got = mask.dense(rows=rows, history=int(history[b]), start=start[b], order=order[b])
+        assert np.array_equal(got, dense[b][order[b].numpy()][:, order[b].numpy()])
+    q, k, v = tensors = qkv(rows, rows)
+    out, lse = cmir.attention(q, k, v, desc, permute=True, return_lse=True)
+    want, want_lse = reference_attention(q, k, v, torch.from_numpy(np.stack(dense))[:, None])
+    torch.testing.assert_close(out, want, rtol=1e-4, atol=1e-4)
+    for got, expected in zip(gradients(tensors, out, lse), gradients(tensors, want, want_lse), strict=True):
+        torch.testing.assert_close(got, expected, rtol=2e-4, atol=2e-4)
+
+    order[1, 3] = order[1, 4]
+    desc = mask.describe(rows=rows, history=history, start=start, order=order)
+    with pytest.raises(MetadataError, match="'order' is no permutation: as the order of the rows it names every token"):
+        desc.check()
+
+
 @pytest.mark.parametrize("layout", [Striped(of=2), ZigZag(of=2), Residue(of=3)], ids=str)
 def test_attention_of_columns_in_another_order(layout: Layout):
     mask = cmir.compile(CAUSAL, layout={"cols": layout})
