@@ -71,20 +71,31 @@ def attention(
 
     Returns:
         out [B, Hq, M, Dv] in q's dtype, or (out, lse) with lse [B, Hq, M] float32. A row that sees nothing has output 0
-        and lse -inf. Differentiable in q, k and v, through out and through lse; the gradients are deterministic.
+        and lse -inf. Differentiable in q, k and v, through out and through lse; the gradients are deterministic. Under
+        autocast the three are cast to its dtype; in torch.compile it is one operator, no graph break.
 
     Raises:
         ShapeError: shapes, dtypes or devices that do not fit each other or the descriptor; a head dimension that the
             kernels do not take.
     """
-    _check(q, k, v, desc)
+    if torch.is_autocast_enabled(q.device.type):
+        dtype = torch.get_autocast_dtype(q.device.type)
+        q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
+    compiling = torch.compiler.is_compiling()
+    if not compiling:  # the operator checks, when it runs
+        check(q, k, v, desc)
     if permute and desc.tokens is not None:
         return _in_layout(q, k, v, desc, desc.tokens, scale, return_lse)
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     if factor <= 0.0:
         # The kernels take row maxima before they scale, which needs a positive factor.
         q, factor = q * factor, 1.0
-    if 0 in q.shape or 0 in k.shape:
+    if compiling:
+        from cmir.runtime.operators import attention_operator
+
+        assert desc.header is not None
+        out, lse = attention_operator(q, k, v, desc.memory, desc.header, factor)
+    elif 0 in q.shape or 0 in k.shape:
         out, lse = _apply_nothing(q, k, v)
     else:
         out, lse = _apply(q, k, v, desc, factor)
@@ -113,7 +124,8 @@ def _in_layout(
     return (out, tokens.unpermute(lse, "rows", 2)) if return_lse else out
 
 
-def _check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:
+def check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:
+    """Raises what `attention` raises for tensors that do not fit each other or the descriptor."""
     if not hasattr(desc, "mask_strides"):
         given = type(desc).__name__
         hint = "; call its describe(...)" if given == "CompiledMask" else ""
@@ -181,7 +193,7 @@ class _Attention(torch.autograd.Function):
     def forward(
         ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        q, k, v = _usable(q), _usable(k), _usable(v)
+        q, k, v = usable(q), usable(k), usable(v)
         with on_device(q.device):
             out, lse = launch_forward(q, k, v, desc, scale)
         ctx.save_for_backward(q, k, v, out, lse)
@@ -198,7 +210,7 @@ class _Attention(torch.autograd.Function):
         q, k, v, out, lse = ctx.saved_tensors
         if dout is None and dlse is None:
             return None, None, None, None, None
-        dout = torch.zeros_like(out) if dout is None else _usable(dout)
+        dout = torch.zeros_like(out) if dout is None else usable(dout)
         dlse = None if dlse is None else dlse.contiguous()
         with on_device(q.device):
             return *launch_backward(q, k, v, out, lse, dout, dlse, ctx.desc, ctx.scale), None, None
@@ -211,11 +223,11 @@ _apply_nothing = cast("Callable[..., tuple[torch.Tensor, torch.Tensor]]", _Nothi
 def launch_forward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float, config: Config | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(out, lse) of checked, `_usable` arguments."""
+    """(out, lse) of checked, `usable` arguments."""
     config = config or _config(q, v, desc)
     batch, heads, rows, dim = q.shape
     group, value_dim = heads // k.shape[1], v.shape[3]
-    out = _like(q, value_dim)
+    out = like(q, value_dim)
     lse = torch.empty((batch, heads, rows), dtype=torch.float32, device=q.device)
     tile_m, tile_n = desc.tile
     block = config.forward
@@ -245,7 +257,7 @@ def launch_backward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
     dout: torch.Tensor, dlse: torch.Tensor | None, desc: Descriptor, scale: float, config: Config | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """(dq, dk, dv) of checked, `_usable` arguments; lse and dlse are contiguous."""
+    """(dq, dk, dv) of checked, `usable` arguments; lse and dlse are contiguous."""
     config = config or _config(q, v, desc)
     batch, heads, rows, dim = q.shape
     kv_heads, cols, value_dim = k.shape[1], k.shape[2], v.shape[3]
@@ -266,7 +278,7 @@ def launch_backward(
         q.device,
     )  # fmt: skip
 
-    dq, dk, dv = _like(q, dim), _like(k, dim), _like(v, value_dim)
+    dq, dk, dv = like(q, dim), like(k, dim), like(v, value_dim)
     dkv_programs = _programs(cols, tile_n, config.dkv.n, batch * kv_heads)
     dq_programs = _programs(rows, tile_m, config.dq.m, batch * heads)
     row_schedule, row_live_slots = _schedule(desc, "dq")
@@ -339,7 +351,7 @@ def _schedule(desc: Descriptor, kernel: Kernel) -> tuple[tuple[torch.Tensor | in
     return (table, *lists, stride, positions, width), LIVE_SLOTS if needs_live_test(slots or 0) else 0
 
 
-def _usable(tensor: torch.Tensor) -> torch.Tensor:
+def usable(tensor: torch.Tensor) -> torch.Tensor:
     """`tensor` with a unit last stride, and rows not spaced by the batch size: row strides are compile-time constants,
     which neither lengths nor batches may change."""
     batch_stride, _, row_stride, last_stride = tensor.stride()
@@ -348,7 +360,7 @@ def _usable(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous()
 
 
-def _like(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+def like(tensor: torch.Tensor, dim: int) -> torch.Tensor:
     """An uninitialised [B, H, L, dim] with the order of dimensions of `tensor`, so that a transposed view stays one."""
     batch, heads, length, _ = tensor.shape
     if tensor.stride(1) < tensor.stride(2):

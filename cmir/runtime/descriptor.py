@@ -100,8 +100,11 @@ class Descriptor:
         batch: tuple[int, ...],
         signature: Signature,
         module: Any,
+        header: torch.Tensor | None = None,
     ) -> None:
         self.memory = memory
+        self.header = header
+        """int64, on the CPU: what `from_header` makes a descriptor of, given the memory. None: not made by a plan."""
         self.rows, self.cols, self.tile = rows, cols, tile
         self.batch = batch
         """(): one mask for all; (B,): one per sequence; (B, H): one per sequence and head."""
@@ -353,6 +356,15 @@ class Plan:
     transposed: str | None
     """The axis whose schedule is derived from the other's."""
 
+    @functools.cached_property
+    def header(self) -> torch.Tensor:
+        """What descriptors of this plan say about their memory, as a tensor: compiled graphs take nothing else."""
+        if (kernels := (self.module, self.signature)) not in _kernels:
+            _kernels.append(kernels)
+        live = (self.constants["ROW_LIVE"], self.constants["COL_LIVE"])
+        numbers = (_kernels.index(kernels), self.rows, self.cols, *self.tile, *self.layout.widths, *live, *self.batch)
+        return torch.tensor(numbers, dtype=torch.int64)
+
     def build(self, arguments: Sequence[torch.Tensor | int | bool]) -> Descriptor:
         """Launches the kernel with packed metadata."""
         layout, device = self.layout, self.device
@@ -371,7 +383,7 @@ class Plan:
                 device,
             )
             descriptor = Descriptor(
-                memory, layout, self.rows, self.cols, self.tile, self.batch, self.signature, self.module
+                memory, layout, self.rows, self.cols, self.tile, self.batch, self.signature, self.module, self.header
             )
             if self.transposed:
                 _transpose(descriptor, self.transposed, live=bool(self.constants["ROW_LIVE"]))
@@ -383,6 +395,21 @@ class Plan:
         for parameter, place in zip(self.signature.parameters, self.places, strict=True):
             arguments[place] = metadata[parameter.name]
         return self.build(arguments)
+
+
+_kernels: list[tuple[Any, Signature]] = []
+"""Modules and signatures that headers count; masks live as long as the process."""
+
+
+def from_header(memory: torch.Tensor, header: torch.Tensor) -> Descriptor:
+    """The descriptor that has this memory and header."""
+    kernels, rows, cols, m, n, row_width, col_width, row_live, col_live, *batch = header.tolist()
+    module, signature = _kernels[kernels]
+    layout = _layout(
+        math.prod(batch), rows, cols, (m, n), signature.row_slots or 0, signature.col_slots or 0,
+        (bool(row_live), bool(col_live)), signature.bits, (row_width, col_width),
+    )  # fmt: skip
+    return Descriptor(memory, layout, rows, cols, (m, n), tuple(batch), signature, module, header)
 
 
 def _transpose(descriptor: Descriptor, to: str, live: bool) -> None:
