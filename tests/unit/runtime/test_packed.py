@@ -336,6 +336,26 @@ def test_broken_facts_are_named_with_their_places(changes: dict[str, Any], messa
             mask.dense(**arguments)
 
 
+def test_any_integers_are_safe() -> None:
+    """Whatever the metadata are, ends lie within their axes, and attention over them ends and is finite."""
+    mask, rng = zoo.load("hstu"), np.random.default_rng(8)
+    broken = 0
+    for _ in range(6):
+        wild = dict(HSTU)
+        for name in ("cu_seqlens", "history", "start"):
+            value = HSTU[name]
+            anything = torch.from_numpy(rng.choice([rng.integers(-(2**62), 2**62), rng.integers(-9, 20)], len(value)))
+            wild[name] = torch.where(torch.from_numpy(rng.random(len(value)) < 0.4), anything, value)
+        desc = mask.describe(**wild, tile=TILE)
+        for table in (desc.row_table, desc.col_table):
+            assert table is not None and ((table >= 0) & (table <= 8)).all()
+        q = torch.randn(1, 1, 8, 16, requires_grad=True)
+        out = cmir.attention(q, q, q, desc)
+        assert out.isfinite().all() and torch.autograd.grad(out.sum(), q)[0].isfinite().all()
+        broken += bool(desc.status.any())
+    assert broken
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
