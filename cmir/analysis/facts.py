@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from cmir.analysis.linear import difference, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
 from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, add, and_, const, depends, le, lookup, show, var, walk
-from cmir.dialects.maskspec import AssumeOp, Parameter, SpecOp, length_name
+from cmir.dialects.maskspec import AssumeOp, ContiguousOp, Parameter, SpecOp, length_name
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
 
@@ -107,11 +107,16 @@ def facts_of(spec: SpecOp) -> Facts:
             index = {"row": "i", "col": "j"}.get(kinds[table], "entry")
             here = var(index)
             over = (index, m.lo, simplify(add(m.hi, const(-1))))
-            text = f"{table} nondecreasing" + ("" if op.over is None else f" over [{show(m.lo)}, {show(m.hi)})")
+            text = f"{table} {op.name.removeprefix('maskspec.')}" + (
+                "" if op.over is None else f" over [{show(m.lo)}, {show(m.hi)})"
+            )
             for t in entries[table]:  # every integer of an entry against its own of the next entry
                 rises = le(lookup(table, here, *t), lookup(table, add(here, const(1)), *t))
                 name = text + (f", number {t[0].value}" if t else "")
                 facts.append(Fact(rises, over, name, _kind(over), _tables(rises, over)))
+                if isinstance(op, ContiguousOp):
+                    close = le(lookup(table, add(here, const(1)), *t), add(lookup(table, here, *t), const(1)))
+                    facts.append(Fact(close, over, f"{name}, no id left out", _kind(over), _tables(close, over)))
     numbers = (
         abs(t.value) for r in spec.regions_of_rows for c in r.clauses for t in walk(c.condition.data) if t.op == "const"
     )

@@ -36,7 +36,18 @@ from cmir.dialects.expr import (
     var,
     walk,
 )
-from cmir.dialects.maskspec import INDEX, ConstantsOp, ExistsOp, LookupOp, ModOp, RegionOp, SpecOp, spec_of
+from cmir.dialects.maskspec import (
+    INDEX,
+    ConstantsOp,
+    ExistsOp,
+    LookupOp,
+    ModOp,
+    PositionOp,
+    RegionOp,
+    SpecOp,
+    position,
+    spec_of,
+)
 from cmir.dialects.rule_ops import LENGTH_OF, OPERATOR_OF, PREDICATE, refusal
 from cmir.errors import SpecError
 
@@ -210,6 +221,8 @@ class _SurfaceReader:
             case arith.XOrIOp() if op.result.type == i1:
                 a, b = args
                 return or_(and_(a, not_(b)), and_(not_(a), b))
+            case PositionOp():
+                return position(op.alignment.data, self.values[op.index])
             case LookupOp():
                 name = op.constants.data if op.constants is not None else self.values[op.operands[0]].name
                 return lookup(name, *(self.values[v] for v in op.indices))

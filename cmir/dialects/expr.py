@@ -16,6 +16,7 @@ metadata of the enclosing spec.
               | (`min` | `max`) `(` expr (`,` expr)* `)` | `abs` `(` expr `)` | `isqrt` `(` expr `)`
               | `select` `(` expr `,` expr `,` expr `)`
               | `exists` name `in` `[` expr `,` expr `]` `:` expr    // both ends included; static ends
+              | `forall` name `in` `[` expr `,` expr `]` `:` expr    // not exists .. : not expr
               | `first` name `in` `[` expr `,` expr `)` `:` expr     // least name with expr, or the upper end
 
 Integers are mathematical integers; `i` is the row, `j` the column, `rows` and `cols` the lengths. `start[i]` is an
@@ -79,7 +80,7 @@ BINDERS: Final = frozenset({"exists", "first"})
 RESERVED: Final = frozenset({"i", "j", "rows", "cols"})
 KEYWORDS: Final = RESERVED | {
     *("and", "or", "not", "floordiv", "mod", "min", "max", "abs", "isqrt", "select"),
-    *("exists", "first", "in", "true", "false", "when", "for", "nondecreasing", "over"),
+    *("exists", "forall", "first", "in", "true", "false", "when", "for", "nondecreasing", "contiguous", "over"),
 }
 
 
@@ -299,15 +300,24 @@ def map_bottom_up(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 def show(e: Expr, precedence: int = 0) -> str:
     """The text of a term, with the parentheses it needs under an operator of that precedence."""
-    info = OPERATORS[e.op]
+    info = OPERATORS["exists" if is_forall(e) else e.op]
     text = _show(e, info)
     return (
         f"({text})" if info.precedence < precedence or (e.op == "const" and e.value < 0 and precedence > 60) else text
     )
 
 
+def is_forall(e: Expr) -> bool:
+    """Whether a term is `not exists .. : not p`, which reads `forall .. : p`."""
+    return e.op == "not" and e.args[0].op == "exists" and e.args[0].args[2].op == "not"
+
+
 def _show(e: Expr, info: Operator) -> str:
     match e.op:
+        case "not" if is_forall(e):
+            inside = e.args[0]
+            lo, hi, body = inside.args
+            return f"forall {inside.name} in [{show(lo)}, {show(hi)}] : {show(body.args[0], 6)}"
         case "const":
             return str(e.value)
         case "bool":
@@ -433,6 +443,8 @@ class ExprParser:
             return self._make(name, p.parse_comma_separated_list(p.Delimiter.PAREN, self.parse), start)
         if name in BINDERS:
             return self._binder(name, start)
+        if name == "forall":
+            return self._forall(start)
         if name in KEYWORDS - RESERVED:
             p.raise_error(f"'{name}' is a keyword of the expression language", start, start + len(name))
         if p.parse_optional_punctuation("["):
@@ -442,6 +454,11 @@ class ExprParser:
             p.parse_punctuation("]")
             return self._make("lookup", indices, start, name)
         return var(name)
+
+    def _forall(self, start: int) -> Expr:
+        some = self._binder("exists", start)
+        lo, hi, body = some.args
+        return not_(make("exists", lo, hi, not_(body), data=some.name))
 
     def _binder(self, op: str, start: int) -> Expr:
         p = self.p

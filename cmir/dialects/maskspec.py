@@ -5,7 +5,7 @@
                | `%`name `:` `index` `=` integer                       // a static: known at compile time
                | `%`name `:` `!maskspec.table<` (`row` | `col` | `free`) (`x` integer)? `>`   // an entry per row, ..
     item     ::= `maskspec.assume` (`for` name `in` `[` expr `,` expr `)` `:`)? expr where? (`as` string)?
-               | `maskspec.nondecreasing` name (`over` `[` expr `,` expr `)`)?
+               | (`maskspec.nondecreasing` | `maskspec.contiguous`) name (`over` `[` expr `,` expr `)`)?
                | `maskspec.constants` symbol `[` integer (`,` integer)* `]`
                | `maskspec.constants` symbol `for` name `in` `[` expr `,` expr `)` `:` expr
                | `maskspec.layout` axis (`,` axis)* `=` order                // the tokens are stored in another order
@@ -18,6 +18,7 @@
     rows     ::= `rows` `[` expr `,` expr `)`                          // the row guard
     where    ::= `where` name `=` expr                                 // what the name stands for, before the `where`
     in rules ::= `maskspec.rows` | `maskspec.cols`                     // the lengths
+               | `maskspec.position` (`top_left` | `bottom_right`) `%`i   // the column that a row is aligned with
                | `maskspec.lookup` (`%`table | symbol) `[` `%`index (`,` `%`number)? `]`
                | `maskspec.mod` `%`a `,` `%`b                          // remainder of arith.floordivsi
                | `maskspec.exists` `%`d `in` `[` expr `,` expr `]` `{` ... `maskspec.yield` `%`p `}`   // static
@@ -29,6 +30,10 @@ four: `sel[i, t]` is number `t` of the list at row `i`, and a slot list is the r
 (column). Row `i` sees column `j` iff the rule of the Region that holds `i` says so; rows in no Region see nothing.
 Regions are disjoint (checked by `--check-regions`). In normal form a rule is the disjunction of its clauses, a clause
 the conjunction of its literals.
+
+Where `rows` and `cols` differ, an alignment says which column a row stands at: `top_left`, row 0 at column 0 (`i`), or
+`bottom_right`, the last row at the last column (`i + cols - rows`), which is what decoding with a cache of keys wants.
+Rows that stand elsewhere have a scalar for it: `i + offset`.
 
 A `packed` spec is what `--pack` leaves: metadata and facts of many sequences in one row of tokens. It has no Regions;
 its rule is in its interval tables. Its expressions may use `first` and the lengths of free tables (`start_length`), and
@@ -42,7 +47,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Literal
+from typing import Literal, Self
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -93,10 +98,12 @@ from cmir.dialects.expr import (
     ROWS,
     Expr,
     ExprAttr,
+    add,
     const,
     free_names,
     parse_expr,
     show,
+    sub,
     substitute,
     var,
     walk,
@@ -105,6 +112,7 @@ from cmir.dialects.expr import (
 INDEX = IndexType()
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 TABLE_KINDS = ("row", "col", "free")
+ALIGNMENTS = ("top_left", "bottom_right")
 MAX_ENTRIES = 4096  # integers in one entry of a table: as many as an `exists` can try
 ParameterKind = Literal["scalar", "static", "row", "col", "free"]
 
@@ -436,11 +444,12 @@ class AssumeOp(IRDLOperation):
             raise VerifyException(f"a fact for {bound} is about entries of a free table: it must read one at {bound}")
 
 
-@irdl_op_definition
-class NondecreasingOp(IRDLOperation):
-    """`maskspec.nondecreasing start over [history, rows)`: entries never fall along the table (or a range of it)."""
+class MonotoneOp(IRDLOperation):
+    """A fact about neighbouring entries of a table, or of a range of it; of lists, about each of their integers.
 
-    name = "maskspec.nondecreasing"
+    The base of `maskspec.nondecreasing` and of `maskspec.contiguous`, which says more.
+    """
+
     table = prop_def(StringAttr)
     lo = opt_prop_def(ExprAttr)
     hi = opt_prop_def(ExprAttr)
@@ -457,7 +466,7 @@ class NondecreasingOp(IRDLOperation):
         return None if self.lo is None or self.hi is None else (self.lo.data, self.hi.data)
 
     @classmethod
-    def parse(cls, parser: Parser) -> NondecreasingOp:
+    def parse(cls, parser: Parser) -> Self:
         table = parser.parse_identifier(context_msg=": the table")
         if parser.parse_optional_keyword("over"):
             lo, hi = parse_range(parser)
@@ -475,6 +484,20 @@ class NondecreasingOp(IRDLOperation):
         if self.table.data not in tables:
             raise VerifyException(_unknown(self.table.data, sorted(tables)))
         _check_range_of_fact(self, *(self.over or ()))
+
+
+@irdl_op_definition
+class NondecreasingOp(MonotoneOp):
+    """`maskspec.nondecreasing start over [history, rows)`: entries never fall along the table (or a range of it)."""
+
+    name = "maskspec.nondecreasing"
+
+
+@irdl_op_definition
+class ContiguousOp(MonotoneOp):
+    """`maskspec.contiguous seg`: ids of segments, from any one on; each is that before it or the next one."""
+
+    name = "maskspec.contiguous"
 
 
 def _check_range_of_fact(op: Operation, *ends: Expr) -> None:
@@ -817,6 +840,45 @@ class ColsOp(_Length):
     name = "maskspec.cols"
 
 
+def position(alignment: str, row: Expr) -> Expr:
+    """The column that a row is aligned with."""
+    return row if alignment == "top_left" else add(row, sub(COLS, ROWS))
+
+
+@irdl_op_definition
+class PositionOp(IRDLOperation):
+    """`%p = maskspec.position bottom_right %i`: the column that row %i is aligned with, where rows and cols differ.
+
+    `top_left`: %i itself. `bottom_right`: %i + cols - rows.
+    """
+
+    name = "maskspec.position"
+    alignment = prop_def(StringAttr)
+    index = operand_def(IndexType)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+
+    def __init__(self, alignment: str, index: SSAValue | Operation):
+        super().__init__(operands=[index], properties={"alignment": StringAttr(alignment)}, result_types=[INDEX])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> PositionOp:
+        start = parser.pos
+        alignment = parser.parse_optional_identifier()
+        if alignment not in ALIGNMENTS:
+            given = "" if alignment is None else f", got '{alignment}'"
+            parser.raise_error(f"expected an alignment: {' or '.join(ALIGNMENTS)}{given}", start, parser.pos)
+        return cls(alignment, parse_value(parser))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.alignment.data} ")
+        printer.print_operand(self.index)
+
+    def verify_(self) -> None:
+        if self.alignment.data not in ALIGNMENTS:
+            raise VerifyException(f"an alignment is {' or '.join(ALIGNMENTS)}, got '{self.alignment.data}'")
+
+
 @irdl_op_definition
 class ModOp(IRDLOperation):
     """`%r = maskspec.mod %a, %b`: the remainder of floor division, never negative (arith.remsi may be)."""
@@ -1044,8 +1106,8 @@ class SpecOp(IRDLOperation):
         return tuple(op for op in self.body.block.ops if isinstance(op, RegionOp))
 
     @property
-    def facts(self) -> Iterator[AssumeOp | NondecreasingOp]:
-        return (op for op in self.body.block.ops if isinstance(op, AssumeOp | NondecreasingOp))
+    def facts(self) -> Iterator[AssumeOp | MonotoneOp]:
+        return (op for op in self.body.block.ops if isinstance(op, AssumeOp | MonotoneOp))
 
     @property
     def layouts(self) -> tuple[LayoutOp, ...]:
@@ -1111,7 +1173,7 @@ class SpecOp(IRDLOperation):
             if twice in lengths:
                 raise VerifyException(f"'{twice}' is the length of a free table; give the metadatum another name")
             raise VerifyException(f"'{twice}' is declared twice")
-        items = (AssumeOp, NondecreasingOp, ConstantsOp, LayoutOp, RegionOp)
+        items = (AssumeOp, MonotoneOp, ConstantsOp, LayoutOp, RegionOp)
         if stray := next((op for op in self.body.block.ops if not isinstance(op, items)), None):
             raise VerifyException(f"a spec holds facts, constants, layouts and Regions; found '{stray.name}'")
         if self.is_packed and self.regions_of_rows:
@@ -1121,8 +1183,8 @@ class SpecOp(IRDLOperation):
 MaskSpec = Dialect(
     "maskspec",
     [
-        *(SpecOp, AssumeOp, NondecreasingOp, ConstantsOp, LayoutOp, RegionOp, ClauseOp),
-        *(VisibleOp, RowsOp, ColsOp, ModOp, LookupOp, ExistsOp, YieldOp),
+        *(SpecOp, AssumeOp, NondecreasingOp, ContiguousOp, ConstantsOp, LayoutOp, RegionOp, ClauseOp),
+        *(VisibleOp, RowsOp, ColsOp, PositionOp, ModOp, LookupOp, ExistsOp, YieldOp),
     ],
     [TableType, ExprAttr],
 )

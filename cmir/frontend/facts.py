@@ -1,4 +1,4 @@
-"""Facts as users state them, to `maskspec.assume` and `maskspec.nondecreasing`."""
+"""Facts as users state them, to `maskspec.assume`, `maskspec.nondecreasing` and `maskspec.contiguous`."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from collections.abc import Callable
 from typing import Final
 
 from cmir.dialects.expr import Expr, free_names, var, walk
-from cmir.dialects.maskspec import AssumeOp, NondecreasingOp
+from cmir.dialects.maskspec import AssumeOp, ContiguousOp, MonotoneOp, NondecreasingOp
 from cmir.errors import SpecError
 from cmir.frontend.bound import parameter_name
 from cmir.frontend.source import attribute, user_location
-from cmir.frontend.tables import Nondecreasing
+from cmir.frontend.tables import Monotone
 from cmir.frontend.terms import Owner, Term, check_bound, condition, same_owner
 
-Fact = Term | Nondecreasing | Callable[[Term], Term]
+Fact = Term | Monotone | Callable[[Term], Term]
 Over = tuple[str, tuple[Expr, Expr]]  # "rows", "cols" or "entries", and the range
 
 _INDEX: Final = {"rows": "i", "cols": "j"}
+_MONOTONE: Final = {"nondecreasing": NondecreasingOp, "contiguous": ContiguousOp}
 
 
-def fact_op(owner: Owner, fact: Fact, over: Over | None) -> AssumeOp | NondecreasingOp:
+def fact_op(owner: Owner, fact: Fact, over: Over | None) -> AssumeOp | MonotoneOp:
     """The op that states a fact, located where the fact was written.
 
     Raises:
         TypeError: not a fact.
         SpecError: a fact that does not range over what `over` says, or that reads rows and columns both.
     """
-    if isinstance(fact, Nondecreasing):
-        return _nondecreasing(owner, fact, over)
+    if isinstance(fact, Monotone):
+        return _monotone(owner, fact, over)
     if callable(fact):
         return _entry_fact(owner, fact, over)
     term = condition(owner, fact, "assume")
@@ -48,11 +49,11 @@ def fact_op(owner: Owner, fact: Fact, over: Over | None) -> AssumeOp | Nondecrea
     return _located(AssumeOp(term.expr, (_INDEX[kind], lo, hi)), term)
 
 
-def _nondecreasing(owner: Owner, fact: Nondecreasing, over: Over | None) -> NondecreasingOp:
+def _monotone(owner: Owner, fact: Monotone, over: Over | None) -> MonotoneOp:
     same_owner(owner, fact.owner, fact, "assume")
     if over is not None:
-        raise SpecError(f"the range of this fact is its own: {fact.table}.nondecreasing(over=(lo, hi))", fact.location)
-    op = NondecreasingOp(fact.table, fact.over)
+        raise SpecError(f"the range of this fact is its own: {fact.table}.{fact.kind}(over=(lo, hi))", fact.location)
+    op = _MONOTONE[fact.kind](fact.table, fact.over)
     op.location = attribute(fact.location)
     return op
 

@@ -1,4 +1,4 @@
-"""What Python has no operator for: minimum, maximum, where, exists. `MaskSpec` offers them as methods."""
+"""What Python has no operator for: minimum, maximum, where, exists, forall. `MaskSpec` offers them as methods."""
 
 from __future__ import annotations
 
@@ -32,11 +32,21 @@ def where(owner: Owner, test: object, then: object, otherwise: object) -> Term:
 
 def exists(owner: Owner, lo: object, hi: object, body: Callable[[Term], Term | bool]) -> Term:
     """True where `body(d)` holds for some d from lo to hi, both included; see `MaskSpec.exists`."""
-    ends = [integer(owner, end, "'exists'").expr for end in (lo, hi)]
+    return _some(owner, "exists", lo, hi, body, negated=False)
+
+
+def forall(owner: Owner, lo: object, hi: object, body: Callable[[Term], Term | bool]) -> Term:
+    """True where `body(d)` holds for every d from lo to hi, both included: for none it does not."""
+    return ~_some(owner, "forall", lo, hi, body, negated=True)
+
+
+def _some(owner: Owner, op: str, lo: object, hi: object, body: Callable[[Term], Term | bool], *, negated: bool) -> Term:
+    ends = [integer(owner, end, f"'{op}'").expr for end in (lo, hi)]
     for end in ends:
         if not owner.is_static(end):
-            wrong = f"the ends of 'exists' are known at compile time: '{show(end)}' reads more than statics"
+            wrong = f"the ends of '{op}' are known at compile time: '{show(end)}' reads more than statics"
             raise SpecError(wrong, user_location())
     bound = owner.fresh(parameter_name(body))
-    inside = condition(owner, body(Term(owner, "var", ex.var(bound))), "the body of 'exists'")
+    inside = condition(owner, body(Term(owner, "var", ex.var(bound))), f"the body of '{op}'")
+    inside = ~inside if negated else inside
     return Term(owner, "exists", ex.make("exists", *ends, inside.expr, data=bound), (inside,))

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from cmir.dialects.expr import Expr, free_names, var
-from cmir.dialects.maskspec import INDEX, ColsOp, ExistsOp, LookupOp, ModOp, RowsOp, VisibleOp, YieldOp
+from cmir.dialects.maskspec import INDEX, ColsOp, ExistsOp, LookupOp, ModOp, PositionOp, RowsOp, VisibleOp, YieldOp
 from cmir.frontend.bound import BOUND, users_name
 from cmir.frontend.source import attribute
 from cmir.frontend.terms import Term
@@ -23,7 +23,12 @@ def _compare(predicate: str) -> Callable[[SSAValue, SSAValue], Operation]:
     return lambda a, b: arith.CmpiOp(a, b, predicate)
 
 
+def _bottom_right(row: SSAValue) -> Operation:
+    return PositionOp("bottom_right", row)
+
+
 _OP: Mapping[str, Callable[..., Operation]] = {
+    "position": _bottom_right,
     "rows": RowsOp,
     "cols": ColsOp,
     "add": arith.AddiOp,

@@ -25,6 +25,7 @@ from xdsl.printer import Printer
 
 from cmir.dialects.expr import COLS, KEYWORDS, ROWS, Expr, I, J, var
 from cmir.dialects.maskspec import (
+    ALIGNMENTS,
     IDENTIFIER,
     INDEX,
     MAX_ENTRIES,
@@ -35,6 +36,7 @@ from cmir.dialects.maskspec import (
     RegionOp,
     SpecOp,
     TableType,
+    position,
 )
 from cmir.errors import SourceLocation, SpecError
 from cmir.frontend import functions, terms
@@ -42,11 +44,11 @@ from cmir.frontend.bound import name_bound_indices
 from cmir.frontend.facts import Fact, fact_op
 from cmir.frontend.rule import RuleBuilder
 from cmir.frontend.source import attribute, not_too_deep, user_frame, user_location
-from cmir.frontend.tables import ConstantTable, Nondecreasing, Table
+from cmir.frontend.tables import ConstantTable, Monotone, Table
 from cmir.frontend.terms import Owner, Term
 from cmir.tools.verifier import verify
 
-__all__ = ["ConstantTable", "MaskSpec", "Nondecreasing", "Table", "Term"]
+__all__ = ["ConstantTable", "MaskSpec", "Monotone", "Table", "Term"]
 
 Values = Mapping[str, SSAValue]
 _AN_IDENTIFIER: Final = "an identifier (letters, digits, _; a letter first)"
@@ -138,6 +140,21 @@ class MaskSpec:
         """Whether `body(d)` holds for some d from lo to hi, both included and both known at compile time."""
         return functions.exists(self._owner, lo, hi, body)
 
+    def forall(self, lo: Term | int, hi: Term | int, body: Callable[[Term], Term | bool]) -> Term:
+        """Whether `body(d)` holds for every d from lo to hi, both included and both known at compile time."""
+        return functions.forall(self._owner, lo, hi, body)
+
+    def position(self, alignment: Literal["top_left", "bottom_right"]) -> Term:
+        """The column that row `i` is aligned with, where rows and columns differ in number.
+
+        `"top_left"`: row 0 stands at column 0; it is `i`. `"bottom_right"`: the last row stands at the last column; it
+        is `i + cols - rows`, as in decoding with a cache of keys. Rows that stand elsewhere have a scalar for it:
+        `i + offset`. Causal attention is `spec.j <= spec.position(...)`.
+        """
+        if alignment not in ALIGNMENTS:
+            raise ValueError(f"an alignment is 'top_left' or 'bottom_right', got {alignment!r}")
+        return Term(self._owner, "position", position(alignment, I), (self.i,)) if alignment != "top_left" else self.i
+
     # Facts and Regions.
 
     @not_too_deep
@@ -152,7 +169,8 @@ class MaskSpec:
 
         Args:
             facts: conditions. One that reads `i` holds for every row, one that reads `j` for every column. Also
-                `table.nondecreasing()`; and, with `entries`, functions of an index into free tables.
+                `table.nondecreasing()` and `table.contiguous()`; and, with `entries`, functions of an index into free
+                tables.
             rows: `(lo, hi)`: the facts, which read `i`, hold for the rows lo to hi - 1 only.
             cols: the same for facts that read `j`.
             entries: `(lo, hi)`: `spec.assume(lambda k: 0 <= first[k], entries=(0, 8))` holds for k from 0 to 7.

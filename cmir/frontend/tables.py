@@ -50,10 +50,20 @@ class Table(Indexed):
                 )
         return self.entry(*indices)
 
-    def nondecreasing(self, over: tuple[Term | int, Term | int] | None = None) -> Nondecreasing:
-        """The fact that entries never fall along the table, or along `[lo, hi)` of it; hand it to `spec.assume`."""
+    def nondecreasing(self, over: tuple[Term | int, Term | int] | None = None) -> Monotone:
+        """The fact that entries never fall along the table, or along `[lo, hi)` of it; hand it to `spec.assume`.
+
+        Of a table whose entries hold several integers, each of them.
+        """
+        return self._monotone("nondecreasing", over)
+
+    def contiguous(self, over: tuple[Term | int, Term | int] | None = None) -> Monotone:
+        """The fact that entries are ids of segments that follow each other: each is that before it or one more."""
+        return self._monotone("contiguous", over)
+
+    def _monotone(self, kind: str, over: tuple[Term | int, Term | int] | None) -> Monotone:
         ends = None if over is None else length_range(self.owner, over, "over=")
-        return Nondecreasing(self.owner, self.name, ends, user_location())
+        return Monotone(self.owner, self.name, kind, ends, user_location())
 
 
 class ConstantTable(Indexed):
@@ -79,16 +89,17 @@ class ConstantTable(Indexed):
 
 
 @dataclass(frozen=True, eq=False)
-class Nondecreasing:
-    """The fact that a table's entries never fall; made by `table.nondecreasing()`, stated by `spec.assume`."""
+class Monotone:
+    """A fact about neighbouring entries, made by `table.nondecreasing()` or `.contiguous()`, for `spec.assume`."""
 
     owner: Owner
     table: str
+    kind: str
     over: tuple[Expr, Expr] | None
     location: SourceLocation | None
 
     def __repr__(self) -> str:
-        return f"{self.table} nondecreasing" + ("" if self.over is None else f" over [{self.over[0]}, {self.over[1]})")
+        return f"{self.table} {self.kind}" + ("" if self.over is None else f" over [{self.over[0]}, {self.over[1]})")
 
     def __bool__(self) -> NoReturn:
         raise TypeError(CHAIN)

@@ -21,7 +21,18 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Operation
 
-from cmir.dialects.maskspec import ColsOp, ExistsOp, LookupOp, ModOp, RegionOp, RowsOp, VisibleOp, YieldOp, spec_of
+from cmir.dialects.maskspec import (
+    ColsOp,
+    ExistsOp,
+    LookupOp,
+    ModOp,
+    PositionOp,
+    RegionOp,
+    RowsOp,
+    VisibleOp,
+    YieldOp,
+    spec_of,
+)
 from cmir.dialects.rule_ops import OPERATOR_OF, PREDICATE
 from cmir.interp.domain import Domain, Value
 from cmir.interp.evaluate import evaluate
@@ -81,6 +92,13 @@ class RuleFunctions(InterpreterFunctions):
     @impl(ColsOp)
     def run_cols(self, interpreter: Interpreter, op: ColsOp, args: PythonValues) -> PythonValues:
         return (self.env["cols"],)
+
+    @impl(PositionOp)
+    def run_position(self, interpreter: Interpreter, op: PositionOp, args: PythonValues) -> PythonValues:
+        if op.alignment.data == "top_left":
+            return args
+        gap = self.domain.apply("sub", [self.env["cols"], self.env["rows"]])
+        return (self.domain.apply("add", [args[0], gap]),)
 
     @impl(LookupOp)
     def run_lookup(self, interpreter: Interpreter, op: LookupOp, args: PythonValues) -> PythonValues:

@@ -39,7 +39,7 @@ from cmir.analysis.dnf import TooManyClauses, clauses_of
 from cmir.analysis.linear import simplify
 from cmir.analysis.rules import fold_statics, rule_of
 from cmir.dialects.expr import FALSE, TRUE, and_, free_names
-from cmir.dialects.maskspec import AssumeOp, LayoutOp, NondecreasingOp, RegionOp, SpecOp
+from cmir.dialects.maskspec import AssumeOp, LayoutOp, MonotoneOp, RegionOp, SpecOp
 from cmir.errors import SpecError
 
 
@@ -77,9 +77,9 @@ class DnfNormalize(ModulePass):
         match item:
             case AssumeOp():
                 return self._fact(spec, item)
-            case NondecreasingOp():
+            case MonotoneOp():
                 over = item.over and tuple(simplify(fold_statics(e, spec, item)) for e in item.over)
-                return NondecreasingOp(item.table.data, over)  # pyright: ignore[reportArgumentType]
+                return type(item)(item.table.data, over)  # pyright: ignore[reportArgumentType]
             case RegionOp():
                 return self._region(spec, item)
             case LayoutOp():

@@ -93,13 +93,15 @@ from cmir.dialects.maskspec import (
     LayoutOp,
     LookupOp,
     ModOp,
-    NondecreasingOp,
+    MonotoneOp,
     Parameter,
+    PositionOp,
     RegionOp,
     RowsOp,
     SpecOp,
     TableType,
     VisibleOp,
+    position,
 )
 from cmir.errors import SpecError
 from cmir.passes.canonicalize_intervals import simplify_under
@@ -194,7 +196,7 @@ class _Rewrite:
     def _items(self) -> Iterator[Operation]:
         """Facts and constant tables, and what the orders ask of the lengths."""
         for item in self.spec.body.block.ops:
-            if isinstance(item, AssumeOp | NondecreasingOp | ConstantsOp):
+            if isinstance(item, AssumeOp | MonotoneOp | ConstantsOp):
                 new = self._item(item)
                 new.location = item.location
                 yield new
@@ -215,13 +217,13 @@ class _Rewrite:
             token = lookup(order.table, var(name))
             yield AssumeOp(and_(le(ZERO, token), lt(token, var(axis))), (name, ZERO, var(axis)))
 
-    def _item(self, item: AssumeOp | NondecreasingOp | ConstantsOp) -> Operation:
+    def _item(self, item: AssumeOp | MonotoneOp | ConstantsOp) -> Operation:
         match item:
             case ConstantsOp():
                 return item.clone()
-            case NondecreasingOp():
+            case MonotoneOp():
                 over = None if item.over is None else (self._long(item.over[0]), self._long(item.over[1]))
-                return NondecreasingOp(item.table.data, over)
+                return type(item)(item.table.data, over)
             case AssumeOp():
                 return self._fact(item)
 
@@ -366,12 +368,21 @@ class _Rewrite:
             if isinstance(op, RowsOp | ColsOp) and (length := var(op.name.removeprefix("maskspec."))) in self.lengths:
                 values[op.result] = emit(self.lengths[length])
                 continue
+            if isinstance(op, PositionOp):
+                values[op.result] = emit.add(self._position(op, values[op.index], emit))
+                continue
             new = op.clone(values)
+            for inner in [o for o in new.walk() if isinstance(o, PositionOp)]:
+                Rewriter.replace_op(inner, self._position(inner, inner.index, emit))
             for inner in [o for o in new.walk() if isinstance(o, RowsOp | ColsOp)]:
                 if inner is not new and (length := var(inner.name.removeprefix("maskspec."))) in self.lengths:
                     Rewriter.replace_op(inner, [], [emit(self.lengths[length])])
             emit.builder.insert(new)
         raise SpecError("a rule ends in 'maskspec.visible'", region)
+
+    def _position(self, op: PositionOp, row: SSAValue, emit: _Emitter) -> Operation:
+        """The column that the token of a row is aligned with, as arithmetic on the lengths that there are now."""
+        return arith.AddiOp(row, emit(self._long(position(op.alignment.data, ZERO))))
 
 
 def _conjuncts(e: Expr) -> tuple[Expr, ...]:

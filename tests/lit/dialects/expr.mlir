@@ -35,6 +35,10 @@ maskspec.spec @expr(%a: index, %b: index, %c: index, %f: !maskspec.table<free>) 
   maskspec.assume exists d in [0, 3] : exists e in [d, 3] : e < a
   // CHECK-NEXT: not a == b and not b == c + 1
   maskspec.assume a != b != c + 1
+  // CHECK-NEXT: (forall d in [0, 3] : d < a or d < b) and a < c
+  maskspec.assume (forall d in [0, 3] : d < a or d < b) and a < c
+  // CHECK-NEXT: not (forall d in [0, 3] : (exists e in [0, d] : e < a))
+  maskspec.assume not forall d in [0, 3] : exists e in [0, d] : e < a
   // CHECK-NEXT: true or false
   maskspec.assume true or false
 }

@@ -115,3 +115,26 @@ maskspec.spec @lists(
     maskspec.visible %slot
   }
 }
+
+// Facts of neighbours, and where a row stands among the columns.
+// CHECK-LABEL: maskspec.spec @segments(%seg: !maskspec.table<row>, %f: !maskspec.table<free x 2>) {
+maskspec.spec @segments(%seg: !maskspec.table<row>, %f: !maskspec.table<free x 2>) {
+  // CHECK-NEXT: maskspec.contiguous seg
+  // GENERIC:    "maskspec.contiguous"() <{table = "seg"}> : () -> ()
+  maskspec.contiguous seg
+  // CHECK-NEXT: maskspec.contiguous f over [0, 4)
+  maskspec.contiguous f over [0, 4)
+  // CHECK-NEXT: maskspec.assume forall t in [0, 1] : f[0, t] <= f[1, t]
+  maskspec.assume forall t in [0, 1] : f[0, t] <= f[1, t]
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // CHECK: %p = maskspec.position bottom_right %i
+    // GENERIC: %p = "maskspec.position"(%i) <{alignment = "bottom_right"}> : (index) -> index
+    %p = maskspec.position bottom_right %i
+    // CHECK: %q = maskspec.position top_left %i
+    %q = maskspec.position top_left %i
+    %a = arith.cmpi sle, %j, %p : index
+    %b = arith.cmpi sle, %q, %j : index
+    %v = arith.andi %a, %b : i1
+    maskspec.visible %v
+  }
+}

@@ -415,3 +415,21 @@ maskspec.spec @no_table(%s: index) {
     maskspec.visible %v
   }
 }
+
+// -----
+
+maskspec.spec @alignment() {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    // expected-error@+1 {{expected an alignment: top_left or bottom_right, got 'bottom_left'}}
+    %p = maskspec.position bottom_left %i
+    %v = arith.cmpi sle, %j, %p : index
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @contiguous_scalar(%n: index, %seg: !maskspec.table<row>) {
+  // expected-error@+1 {{unknown name 'n'; known here: seg}}
+  maskspec.contiguous n
+}

@@ -288,3 +288,24 @@ maskspec.spec @slot_list(%lo: !maskspec.table<row x 3>, %hi: !maskspec.table<row
     maskspec.visible %v
   }
 }
+
+// -----
+
+// The alignment of rows with columns is arithmetic from here on; `forall` is a conjunction.
+// CHECK-LABEL: maskspec.spec @aligned(%seg: !maskspec.table<row>, %lo: !maskspec.table<row x 2>) {
+// CHECK-NEXT:    maskspec.contiguous seg over [1, rows)
+// CHECK-NEXT:    maskspec.assume lo[i, 0] <= i and lo[i, 1] <= i
+// CHECK-NEXT:    maskspec.region @all rows [0, rows) {
+// CHECK-NEXT:      maskspec.clause rows + j <= i + cols and i <= j
+maskspec.spec @aligned(%one: index = 1, %seg: !maskspec.table<row>, %lo: !maskspec.table<row x 2>) {
+  maskspec.contiguous seg over [one, rows)
+  maskspec.assume forall t in [0, 1] : lo[i, t] <= i
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %p = maskspec.position bottom_right %i
+    %q = maskspec.position top_left %i
+    %a = arith.cmpi sle, %j, %p : index
+    %b = arith.cmpi sle, %q, %j : index
+    %v = arith.andi %a, %b : i1
+    maskspec.visible %v
+  }
+}

@@ -308,3 +308,19 @@ maskspec.spec @pairs(%f: !maskspec.table<free x 2>, %g: !maskspec.table<free>) {
 // CHECK:         descriptor.fact 1 "f[e, 0] <= f[e, 1] for e in [0, 8)" over entry (%e) {
 // CHECK:           %[[LENGTH:.*]] = descriptor.length %f
 // CHECK:           arith.cmpi sle, %[[LENGTH]], %e : index
+
+// -----
+
+// Ids of segments: two checks, and the search that they make right.
+maskspec.spec @segments(%seg: !maskspec.table<row>) {
+  maskspec.contiguous seg
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j <= seg[i]
+  }
+}
+
+// CHECK-LABEL: descriptor.preprocess @segments_preprocess of @segments (%seg: !maskspec.table<row>) {
+// CHECK:         descriptor.first
+// CHECK:         descriptor.fact 1 "seg contiguous" over row (%i
+// CHECK:         descriptor.fact 2 "seg contiguous, no id left out" over row (%i
+// CHECK:           %[[ONE:.*]] = arith.constant 1 : index

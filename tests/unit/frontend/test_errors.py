@@ -98,6 +98,10 @@ TYPE_ERRORS: dict[str, tuple[Case, str]] = {
         lambda t: t.spec.exists(0, 3, lambda d: d + t.i),
         f"the body of 'exists' takes a condition, got an integer: d + i; {PARENTHESES}",
     ),
+    "forall": (
+        lambda t: t.spec.forall(0, 3, lambda d: d + t.i),
+        f"the body of 'forall' takes a condition, got an integer: d + i; {PARENTHESES}",
+    ),
     # Declarations.
     "name": (lambda t: t.spec.scalar(3), "the name of metadata is a string, got 3"),
     "static term": (lambda t: t.spec.static("x", t.n + 1), "static 'x' is a Python integer, got the term n + 1"),
@@ -221,6 +225,10 @@ SPEC_ERRORS: dict[str, tuple[Case, str]] = {
     "ends of exists": (
         lambda t: t.spec.exists(0, t.n, lambda d: t.j == d),
         "the ends of 'exists' are known at compile time: 'n' reads more than statics",
+    ),
+    "ends of forall": (
+        lambda t: t.spec.forall(0, t.n, lambda d: t.j == d),
+        "the ends of 'forall' are known at compile time: 'n' reads more than statics",
     ),
     # Names.
     "spec name": (

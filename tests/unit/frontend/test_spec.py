@@ -337,6 +337,50 @@ def test_a_slot_list():
     assert mask.dense(rows=0, cols=7, lo=[], hi=[], pair=[[0, 0]]).shape == (0, 7)
 
 
+def test_alignment_is_named():
+    spec = cmir.MaskSpec("cached")
+    spec.region("all", 0, spec.rows, visible=spec.j <= spec.position("bottom_right"))
+    assert "maskspec.position bottom_right %i" in str(spec)
+    assert parse(str(spec)).is_structurally_equivalent(spec.module())
+    mask = cmir.compile(spec)
+    assert mask.slots == {"rows": 1, "cols": 1}
+    assert mask.dense(rows=2, cols=5).astype(int).tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
+    assert mask.dense(rows=5, cols=2).astype(int).tolist() == [[0, 0], [0, 0], [0, 0], [1, 0], [1, 1]]
+
+    other = cmir.MaskSpec("square")
+    assert other.position("top_left") is other.i
+    other.region("all", 0, other.rows, visible=other.j <= other.position("top_left"))
+    assert cmir.compile(other).dense(rows=2, cols=5).astype(int).tolist() == [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0]]
+    with pytest.raises(ValueError, match="an alignment is 'top_left' or 'bottom_right', got 'right'"):
+        spec.position("right")  # pyright: ignore[reportArgumentType]
+
+
+def test_facts_of_segments():
+    spec = cmir.MaskSpec("segments")
+    i, j = spec.i, spec.j
+    seg, length = spec.table("seg", per="free"), spec.table("length", per="free")
+    lo = spec.table("lo", per="row", entries=2)
+    spec.assume(seg.contiguous(), seg.contiguous(over=(0, spec.rows)))
+    spec.assume(spec.forall(0, 1, lambda t: lo[i, t] <= i))
+    spec.region("all", 0, spec.rows, visible=(seg[i] == seg[j]) & (j < length[seg[i]]))
+    text = str(spec)
+    assert "maskspec.contiguous seg\n" in text and "maskspec.contiguous seg over [0, rows)" in text
+    assert "maskspec.assume forall t in [0, 1] : lo[i, t] <= i\n" in text
+    assert parse(text).is_structurally_equivalent(spec.module())
+    assert repr(seg.contiguous()) == "seg contiguous"
+    with pytest.raises(cmir.SpecError, match=r"the range of this fact is its own: seg\.contiguous\(over="):
+        spec.assume(seg.contiguous(), rows=(0, 3))
+    mask = cmir.compile(spec)
+    assert mask.slots["rows"] == 1
+    good: dict[str, Any] = {"seg": [4, 4, 5, 6, 6], "length": [3, 0, 5, 2, 2, 5, 9], "lo": [[0, 0]] * 5}
+    want = [[0] * 5, [0] * 5, [0, 0, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 1, 1]]
+    assert mask.dense(rows=5, **{**good, "length": [9, 9, 9, 9, 0, 9, 9]}).astype(int).tolist() == want
+    with pytest.raises(cmir.CmirError, match=r"break the fact 'seg contiguous, no id left out' at entry 2$"):
+        mask.dense(rows=5, **{**good, "seg": [4, 4, 5, 7, 7]})
+    with pytest.raises(cmir.CmirError, match=r"break the fact 'seg contiguous' at entry 0$"):
+        mask.dense(rows=5, **{**good, "seg": [5, 4, 5, 6, 6]})
+
+
 def test_subterms_are_shared():
     spec = cmir.MaskSpec("s")
     i, j = spec.i, spec.j

@@ -43,6 +43,9 @@ FACTS = (
     "maskspec.assume for i in [s, rows) : 0 <= lo[i, 0] and hi[i, 0] <= lo[i, 1]",
     "maskspec.assume for e in [0, s) : 0 <= pair[e, 0]",
     "maskspec.nondecreasing lo",
+    "maskspec.contiguous t",
+    "maskspec.contiguous c over [1, cols)",
+    "maskspec.contiguous f over [0, s)",
     "maskspec.nondecreasing pair over [1, s)",
 )
 GUARDS = (

@@ -147,6 +147,22 @@ LISTS = """maskspec.spec @lists(%lo: !maskspec.table<row x 2>, %hi: !maskspec.ta
   }
 }
 """
+# Where a row stands among the columns is said of the tokens: of all of them, where a shard holds a few.
+ALIGNED = """maskspec.spec @aligned(%s: index) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %p = maskspec.position bottom_right %i
+    %near = maskspec.exists %d in [1, 1] {
+      %q = maskspec.position bottom_right %i
+      %x = arith.subi %q, %s : index
+      %y = arith.cmpi sle, %x, %j : index
+      maskspec.yield %y
+    }
+    %a = arith.cmpi sle, %j, %p : index
+    %v = arith.andi %a, %near : i1
+    maskspec.visible %v
+  }
+}
+"""
 ROWS_OF: dict[str, Tokens] = {
     "zigzag(of = 3, rank = 1)": lambda n, _: zigzag(3, 1, 3 * n),
     "striped(of = 3, rank = 2)": lambda n, _: striped(3, 2, 3 * n),
@@ -160,7 +176,9 @@ ROWS_OF: dict[str, Tokens] = {
 
 @pytest.mark.parametrize("order", ROWS_OF)
 @pytest.mark.parametrize("axes", ["rows", "cols", "rows, cols"])
-@pytest.mark.parametrize("text", [CAUSAL, WINDOW, TABLES, LISTS], ids=["causal", "window", "tables", "lists"])
+@pytest.mark.parametrize(
+    "text", [CAUSAL, WINDOW, TABLES, LISTS, ALIGNED], ids=["causal", "window", "tables", "lists", "aligned"]
+)
 def test_orders_of_rows_and_columns(text: str, axes: str, order: str):
     check_layout(text, [f"{axes} = {order}"], dict.fromkeys(axes.split(", "), ROWS_OF[order]))
 

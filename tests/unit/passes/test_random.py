@@ -89,6 +89,41 @@ def test_kept(name: str):
     check(f"{HEADER}{facts}\n{regions}\n}}\n", count=60)
 
 
+ALIGNED = """
+maskspec.spec @aligned(%seg: !maskspec.table<row>, %owner: !maskspec.table<free>, %w: index) {
+  maskspec.contiguous seg
+  maskspec.assume 0 <= seg[i] and 0 <= w
+  maskspec.nondecreasing owner
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %p = maskspec.position bottom_right %i
+    %q = maskspec.position top_left %i
+    %w0 = arith.subi %p, %w : index
+    %s = maskspec.lookup %seg[%i]
+    %o = maskspec.lookup %owner[%s]
+    %a = arith.cmpi sle, %j, %p : index
+    %b = arith.cmpi sle, %w0, %j : index
+    %c = arith.cmpi sle, %j, %o : index
+    %d = maskspec.exists %e in [0, 1] {
+      %r = maskspec.position bottom_right %q
+      %x = arith.addi %r, %e : index
+      %y = arith.cmpi eq, %x, %j : index
+      maskspec.yield %y
+    }
+    %ab = arith.andi %a, %b : i1
+    %abc = arith.andi %ab, %c : i1
+    %v = arith.ori %abc, %d : i1
+    maskspec.visible %v
+  }
+}
+"""
+
+
+def test_alignment_and_look_ups_by_segment():
+    rows, cols = tables_in(check(ALIGNED, count=60))
+    # The window of a row, cut at its owner's end, and the two columns at its position; likewise by column.
+    assert [t.slots is not None and t.slots.data for t in (rows, cols)] == [2, 2]
+
+
 def test_a_row_where_slots_meet_in_a_chain():
     facts, regions = KEPT["fuse is closed"]
     rows = tables_in(check(f"{HEADER}{facts}\n{regions}\n}}\n"))[0]

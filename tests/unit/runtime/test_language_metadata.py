@@ -50,6 +50,38 @@ def ints(rng: np.random.Generator, lo: int, hi: int, *shape: int) -> torch.Tenso
     return torch.from_numpy(rng.integers(lo, hi, shape).astype(np.int32))
 
 
+@pytest.mark.parametrize("batch", [(), (2,), (2, 2)])
+def test_segments_and_their_owners(batch: tuple[int, ...]) -> None:
+    """Ids per row and per column, look-ups by id, scalars that differ by head, rows aligned with the last columns."""
+    spec = cmir.MaskSpec("segments")
+    i, j = spec.i, spec.j
+    mine, theirs = spec.table("mine", per="row"), spec.table("theirs", per="col")
+    limit, chunk, sink = spec.table("limit", per="free"), spec.scalar("chunk"), spec.scalar("sink")
+    spec.assume(mine.contiguous(), theirs.contiguous(), chunk >= 1, sink >= 0)
+    spec.assume(lambda k: limit[k] >= 0, entries=(0, 99))
+    same = (mine[i] == theirs[j]) & (j <= spec.position("bottom_right"))
+    chunks = (i // chunk == j // chunk) & (j < limit[mine[i]])
+    spec.region("all", 0, spec.rows, visible=same | chunks | (j < sink))
+    mask = cmir.compile(spec)
+    assert mask.slots["rows"] == 3
+    rng = np.random.default_rng(7)
+
+    def ids(length: int) -> torch.Tensor:
+        return (torch.from_numpy(rng.random((*batch, length)) < 0.2)).cumsum(-1).to(torch.int32)
+
+    metadata: Metadata = {
+        "mine": ids(ROWS),
+        "theirs": ids(COLS),
+        "limit": ints(rng, 0, COLS, *batch[:1], 9),
+        "chunk": ints(rng, 1, 9, *batch),
+        "sink": 2,
+    }
+    check(mask, metadata, {"mine": 1, "theirs": 1, "limit": 1, "chunk": 0, "sink": 0}, batch)
+    broken: Metadata = metadata | {"chunk": torch.zeros_like(metadata["chunk"])}
+    with pytest.raises(cmir.CmirError, match="0 < chunk"):
+        mask.describe(rows=ROWS, cols=COLS, tile=(16, 16), **broken).check()
+
+
 @pytest.mark.parametrize("batch", [(), (2,), (2, 2), (1, 2)])
 def test_slot_lists(batch: tuple[int, ...]) -> None:
     spec = cmir.MaskSpec("slot_list")
