@@ -403,7 +403,8 @@ _kernels: list[tuple[Any, Signature]] = []
 
 def from_header(memory: torch.Tensor, header: torch.Tensor) -> Descriptor:
     """The descriptor that has this memory and header."""
-    kernels, rows, cols, m, n, row_width, col_width, row_live, col_live, *batch = header.tolist()
+    numbers: list[int] = header.numpy().tolist()
+    kernels, rows, cols, m, n, row_width, col_width, row_live, col_live, *batch = numbers
     module, signature = _kernels[kernels]
     layout = _layout(
         math.prod(batch), rows, cols, (m, n), signature.row_slots or 0, signature.col_slots or 0,

@@ -9,6 +9,7 @@ compiled graph that way, so new ones do not recompile it.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -68,16 +69,14 @@ def _(
     return _gradients(q, k, v)
 
 
-def _save(ctx: torch.autograd.function.FunctionCtx, inputs: tuple[object, ...], output: tuple[object, ...]) -> None:
+def _save(ctx: Any, inputs: tuple[object, ...], output: tuple[object, ...]) -> None:
     q, k, v, memory, header, scale = inputs
     ctx.save_for_backward(q, k, v, *output, memory, header)
     ctx.set_materialize_grads(False)
     ctx.scale = scale
 
 
-def _backward(
-    ctx: torch.autograd.function.FunctionCtx, dout: torch.Tensor | None, dlse: torch.Tensor | None
-) -> tuple[torch.Tensor | None, ...]:
+def _backward(ctx: Any, dout: torch.Tensor | None, dlse: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
     q, k, v, out, lse, memory, header = ctx.saved_tensors
     if dout is None and dlse is None:
         return None, None, None, None, None, None
