@@ -58,6 +58,25 @@ maskspec.spec @eviction(%evict: !maskspec.table<col>) {
     maskspec.visible %visible
   }
 }""",
+    # A window and every 19th token before it: packed bits.
+    "stride": """
+maskspec.spec @stride() {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j <= i and i - j < 19
+    maskspec.clause j <= i and (i - j) mod 19 == 0
+  }
+}""",
+    # Whatever two tables say, in one Region of two: packed bits.
+    "scattered": """
+maskspec.spec @scattered(%a: !maskspec.table<row>, %b: !maskspec.table<col>, %s: index) {
+  maskspec.assume 0 <= s and s <= rows
+  maskspec.region @first rows [0, s) {
+    maskspec.clause a[i] <= j and b[j] <= i
+  }
+  maskspec.region @second rows [s, rows) {
+    maskspec.clause j <= i
+  }
+}""",
     # A row sees as far as its table says: no number of intervals says a column.
     "reach": """
 maskspec.spec @reach(%last: !maskspec.table<row>) {
@@ -116,6 +135,8 @@ def metadata_of(name: str, n: int, rng: np.random.Generator, statics: dict[str, 
         found = {"lo": lo, "hi": hi}
     elif name == "eviction":
         found = {"evict": rng.integers(0, n + 20, n)}
+    elif name == "scattered":
+        found = {"a": rng.integers(-3, n, n), "b": rng.integers(-3, n, n), "s": int(rng.integers(0, n + 1))}
     elif name == "reach":
         found = {"last": rng.integers(-3, n + 20, n)}
     return {key: x if isinstance(x, int) else x.astype(np.int32) for key, x in found.items()}
@@ -160,7 +181,7 @@ def test_a_descriptor_is_the_rule(load: Any, name: str, statics: dict[str, int],
     check_descriptor(mask, n, [metadata], describe(mask, n, [metadata]).check())
 
 
-@pytest.mark.parametrize("name", ["hstu", "shared_prompt", "holes", "eviction", "reach"])
+@pytest.mark.parametrize("name", ["hstu", "shared_prompt", "holes", "eviction", "reach", "scattered"])
 def test_a_batch_has_a_mask_for_each_sequence(load: Any, name: str) -> None:
     rng = np.random.default_rng(1)
     mask = load(name)
@@ -169,16 +190,18 @@ def test_a_batch_has_a_mask_for_each_sequence(load: Any, name: str) -> None:
         check_descriptor(mask, n, batch, describe(mask, n, batch).check())
 
 
-@pytest.mark.parametrize("tile", [(32, 64), (64, 16)])
-def test_other_tiles(load: Any, tile: tuple[int, int]) -> None:
-    mask = load("shared_prompt")
-    metadata = metadata_of("shared_prompt", 430, np.random.default_rng(2))
+@pytest.mark.parametrize("name", ["shared_prompt", "scattered"])
+@pytest.mark.parametrize("tile", [(32, 64), (64, 16), (16, 128)])
+def test_other_tiles(load: Any, name: str, tile: tuple[int, int]) -> None:
+    mask = load(name)
+    metadata = metadata_of(name, 430, np.random.default_rng(2))
     check_descriptor(mask, 430, [metadata], describe(mask, 430, [metadata], tile=tile).check())
 
 
-def test_rows_and_columns_of_different_number(load: Any) -> None:
+@pytest.mark.parametrize("name", ["causal", "stride"])
+def test_rows_and_columns_of_different_number(load: Any, name: str) -> None:
     for rows, cols in ((200, 300), (300, 77), (1, 257), (257, 1)):
-        mask = load("causal")
+        mask = load(name)
         desc = mask.describe(rows=rows, cols=cols, device=DEVICE).check()
         check_tiles(desc, mask.dense(rows=rows, cols=cols)[None])
 
@@ -312,6 +335,10 @@ ATTENDED = [
     ("holes", {}, 300, BF16, SMALL_DIM),
     ("eviction", {}, 300, BF16, SMALL_DIM),
     ("reach", {}, 300, FP16, SMALL_DIM),
+    ("stride", {}, 300, BF16, DIM),
+    ("stride", {}, 256, FP16, SMALL_DIM),
+    ("scattered", {}, 300, BF16, DIM),
+    ("scattered", {}, 300, BF16, SMALL_DIM),
 ]
 
 
@@ -336,7 +363,9 @@ def test_lengths(load: Any, name: str) -> None:
         check_attention(desc, dense(mask, n, [metadata])[:, None], make_tensors(1, (4, 2), n, n, SMALL_DIM, FP16))
 
 
-@pytest.mark.parametrize(("name", "dtype", "dim"), [("hstu", BF16, DIM), ("holes", BF16, SMALL_DIM)])
+@pytest.mark.parametrize(
+    ("name", "dtype", "dim"), [("hstu", BF16, DIM), ("holes", BF16, SMALL_DIM), ("scattered", BF16, DIM)]
+)
 def test_batches_with_metadata_of_their_own(load: Any, name: str, dtype: torch.dtype, dim: int) -> None:
     rng = np.random.default_rng(4)
     mask = load(name)
@@ -346,8 +375,9 @@ def test_batches_with_metadata_of_their_own(load: Any, name: str, dtype: torch.d
         check_attention(desc, dense(mask, n, batch)[:, None], make_tensors(size, (4, 2), n, n, dim, dtype))
 
 
-def test_rows_and_columns_differ(load: Any) -> None:
-    mask = load("causal")
+@pytest.mark.parametrize("name", ["causal", "stride"])
+def test_rows_and_columns_differ(load: Any, name: str) -> None:
+    mask = load(name)
     for rows, cols in ((200, 300), (300, 77), (257, 256), (1, 300)) if GPU else ((20, 45), (45, 20)):
         desc = mask.describe(rows=rows, cols=cols, device=DEVICE).check()
         visible = mask.dense(rows=rows, cols=cols)[None, None]
@@ -539,7 +569,7 @@ def test_a_broken_fact_is_named_with_its_row(load: Any) -> None:
         mask.describe(rows=n, **bad).check()
 
 
-@pytest.mark.parametrize("name", ["hstu", "shared_prompt", "hstu_meta", "holes", "eviction", "reach"])
+@pytest.mark.parametrize("name", ["hstu", "shared_prompt", "hstu_meta", "holes", "eviction", "reach", "scattered"])
 def test_any_integers_are_safe(load: Any, name: str) -> None:
     """Whatever the metadata are, nothing reads or writes out of bounds: intervals stay inside, attention ends."""
     rng = np.random.default_rng(10)

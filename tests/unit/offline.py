@@ -26,6 +26,14 @@ def run(script: str, folder: Path, timeout: float = 300) -> str:
     return result.stdout
 
 
+def zoo_mask(name: str):
+    """The mask of the zoo of that name, tested by bits if ` by bits` follows it."""
+    import cmir
+
+    name, _, how = name.partition(" by ")
+    return cmir.compile(Path(cmir.__file__).parent / "zoo" / f"{name}.mlir", test=how or "auto")  # pyright: ignore
+
+
 def install() -> None:
     """Makes Triton compile for sm_90a whatever this machine has."""
     import triton

@@ -355,9 +355,8 @@ def list_bits(
     """
     tiles = tl.cdiv(cols, TILE_N)
     words = tl.cdiv(tiles * TILE_N, 32)
-    line = tile * TILE_M + tl.arange(0, TILE_M)
-    row_mask = line < rows
-    i = tl.minimum(line, rows - 1)
+    own = tile * TILE_M + tl.arange(0, TILE_M)
+    i = tl.minimum(own, rows - 1)
     lo, hi = row_hull(
         i,
         z,
@@ -365,7 +364,7 @@ def list_bits(
         cols,
         META,
     )
-    some = row_mask & (lo < hi)
+    some = (own < rows) & (lo < hi)
     lowest = tl.min(tl.where(some, tl.maximum(lo, 0), cols)).to(tl.int32)
     highest = tl.max(tl.where(some, tl.minimum(hi, cols), 0)).to(tl.int32)
     first_tile = lowest // TILE_N
@@ -374,6 +373,7 @@ def list_bits(
     end_chunk = tl.cdiv(end_tile, STEP)
     clear_outside(state, tl.cdiv(tiles, 16), first_chunk, end_chunk)
 
+    PART: tl.constexpr = 32 if TILE_M > 32 else TILE_M
     lane = tl.arange(0, 32)
     valid = tl.minimum(rows - tile * TILE_M, TILE_M) * TILE_N
     n_partial = 0
@@ -401,18 +401,23 @@ def list_bits(
             meets = (t * TILE_N < word * 32 + 32) & ((t + 1) * TILE_N > word * 32)
             if tl.max((ask & meets).to(tl.int32)) > 0:
                 column = word * 32 + lane
-                seen = pair_visible(
-                    i[:, None],
-                    tl.minimum(column, cols - 1)[None, :],
-                    z,
-                    rows,
-                    cols,
-                    META,
-                )
-                seen = (row_mask[:, None] & (column < cols)[None, :] & seen).to(tl.int32)
-                tl.store(bits + line * words + word, tl.sum(seen << lane[None, :], axis=1))
+                j = tl.minimum(column, cols - 1)
+                seen_rows = tl.zeros([32], tl.int32)
+                for part in range(0, TILE_M, PART):  # piece by piece: the rule takes registers for every pair in one
+                    line = tile * TILE_M + part + tl.arange(0, PART)
+                    seen = pair_visible(
+                        tl.minimum(line, rows - 1)[:, None],
+                        j[None, :],
+                        z,
+                        rows,
+                        cols,
+                        META,
+                    )
+                    seen = ((line < rows)[:, None] & (column < cols)[None, :] & seen).to(tl.int32)
+                    tl.store(bits + line * words + word, tl.sum(seen << lane[None, :], axis=1))
+                    seen_rows += tl.sum(seen, axis=0)
                 of_tile = ((column // TILE_N)[:, None] == t[None, :]) & ask[None, :]
-                visible += tl.sum(tl.where(of_tile, tl.sum(seen, axis=0)[:, None], 0), axis=0)
+                visible += tl.sum(tl.where(of_tile, seen_rows[:, None], 0), axis=0)
         n_partial, n_full = append_tiles(
             state,
             index,

@@ -15,14 +15,15 @@ import sys
 import offline
 offline.install()
 import torch
-from cmir import zoo
+from offline import zoo_mask
 from cmir.lowering.visibility import LIVE_SLOTS, needs_live_test
 from cmir.runtime.configs import attention_config
 
 name, dim = sys.argv[1], int(sys.argv[2])
-mask = zoo.load(name)
+mask = zoo_mask(name)
 module, dtype, i32, f32 = mask._kernels, torch.bfloat16, torch.int32, torch.float32
-many = needs_live_test(max(mask.slots.values()))
+signature = mask.signature
+many = needs_live_test(max(signature.row_slots or 0, signature.col_slots or 0))
 live = LIVE_SLOTS if many else 0
 config = attention_config(dim, 16, "many" if many else "few", (128, 128))
 stride = (4096 * dim, 4096 * dim, dim)
@@ -53,10 +54,18 @@ for even in (False,):  # ragged lengths: the larger kernels
 
 
 @pytest.mark.parametrize(
-    ("name", "dim", "forward", "backward"), [("hstu", 128, 0, 340), ("clear", 128, 0, 160), ("hstu", 64, 64, 100)]
+    ("name", "dim", "forward", "backward"),
+    [
+        ("hstu", 128, 0, 340),
+        ("clear", 128, 0, 160),
+        ("hstu", 64, 64, 100),
+        ("strided", 128, 0, 320),
+        ("hstu by bits", 64, 0, 120),
+    ],
 )
 def test_attention_compiles_for_hopper(name: str, dim: int, forward: int, backward: int) -> None:
-    """`forward`, `backward`: bytes that may spill, the larger of triton 3.6 (hstu: 136) and 3.9 (316) and some room."""
+    """`forward`, `backward`: bytes that may spill, the larger of triton 3.6 (hstu: 136, bits: 264) and 3.9 (316, 200)
+    and some room."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}']\n" + COMPILE
     lines = [line.split() for line in offline.run(script, Path(__file__).parent).splitlines()]
     assert len(lines) >= 2
@@ -70,9 +79,8 @@ import sys
 import offline
 offline.install()
 import torch
-from cmir import zoo
 
-mask = zoo.load(sys.argv[1])
+mask = offline.zoo_mask(sys.argv[1])
 if sys.argv[2] == "packed":
     mask = mask.packed
 signature, i32, i64 = mask.signature, torch.int32, torch.int64
@@ -81,9 +89,9 @@ for parameter in signature.parameters:
     arguments += [i32, 1, True] if parameter.kind == "scalar" else [i64, 7]
     arguments += [1000] if parameter.kind == "free" else []
 compiled = offline.compile_kernel(
-    mask._kernels.preprocess, i32, 1000, 1000, 8, 8, 0, *arguments, ROW_SLOTS=signature.row_slots,
-    COL_SLOTS=signature.col_slots, TILE_M=128, TILE_N=128, ROW_LIVE=signature.row_slots > 4,
-    COL_LIVE=signature.col_slots > 4,
+    mask._kernels.preprocess, i32, 1000, 1000, 8, 8, 0, *arguments, ROW_SLOTS=signature.row_slots or 0,
+    COL_SLOTS=signature.col_slots or 0, TILE_M=128, TILE_N=128, ROW_LIVE=(signature.row_slots or 0) > 4,
+    COL_LIVE=(signature.col_slots or 0) > 4, BITS=signature.bits,
 )
 print(*offline.registers_and_spills(compiled))
 """
@@ -92,7 +100,8 @@ print(*offline.registers_and_spills(compiled))
 @pytest.mark.parametrize(
     ("name", "form"),
     [(name, "plain") for name in ("hstu", "hstu_meta", "shared_prompt", "clear")]
-    + [(name, "packed") for name in ("causal", "hstu", "hstu_meta", "shared_prompt")],
+    + [(name, "plain") for name in ("strided", "key_holes by bits", "hstu_meta by bits", "vertical_slash by bits")]
+    + [(name, "packed") for name in ("causal", "hstu", "hstu_meta", "shared_prompt", "strided")],
 )
 def test_preprocess_compiles_for_hopper(name: str, form: str) -> None:
     script = f"import sys; sys.argv[1:] = ['{name}', '{form}']\n" + PREPROCESS

@@ -41,6 +41,30 @@ def test_scalars_that_stand_for_no_limit(mask: Any, left: int, right: int) -> No
         np.testing.assert_array_equal(((ends[:, 0] <= position) & (position < ends[:, 1])).any(0), wanted)
 
 
+@pytest.mark.parametrize("left", [0, 3, MOST, -MOST - 1])
+@pytest.mark.parametrize("right", [0, MOST, -MOST - 1])
+def test_bits_of_scalars_that_stand_for_no_limit(left: int, right: int) -> None:
+    spec = cmir.MaskSpec("window_by_bits")
+    i, j, a, b = spec.i, spec.j, spec.scalar("left"), spec.scalar("right")
+    spec.region("all", 0, spec.rows, visible=(i - a <= j) & (j <= i + b) & ((i * 70000 + j + b) % 3 != 1))
+    compiled = cmir.compile(spec)
+    assert compiled.slots == {"rows": None, "cols": None}
+    metadata: dict[str, Any] = {"rows": 20, "cols": 23, "left": left, "right": right}
+    desc = compiled.describe(**metadata, tile=(16, 16)).check()
+    assert desc.area.tolist() == [int(compiled.dense(**metadata).sum())]
+
+
+def test_bits_of_entries_beyond_int32() -> None:
+    spec = cmir.MaskSpec("anything")
+    a, b = spec.table("a", per="row"), spec.table("b", per="col")
+    spec.region("all", 0, spec.rows, visible=(a[spec.i] + b[spec.j]) % 5 == 2)
+    mask = cmir.compile(spec)
+    rng = np.random.default_rng(5)
+    metadata: dict[str, Any] = {n: torch.from_numpy(rng.integers(-(2**39), 2**39, 30)) for n in ("a", "b")}
+    desc = mask.describe(rows=30, **metadata, tile=(16, 16)).check()
+    assert desc.area.tolist() == [int(mask.dense(rows=30, **metadata).sum())]
+
+
 def test_identifiers_beyond_int32_stay_apart() -> None:
     spec = cmir.MaskSpec("documents")
     q, k = spec.table("q", per="row"), spec.table("k", per="col")
