@@ -86,8 +86,7 @@ def check_layout(text: str, layouts: Sequence[str], tokens: Mapping[str, Tokens]
             for table in tables_in(module):
                 check_table(table, draw, mask, f"after {stage}:\n{printed}")
     slots = {t.axis.data: None if t.slots is None else t.slots.data for t in tables_in(module)}
-    if any(slots.values()):
-        check_kernels(module, draws, masks, (4, 3))
+    check_kernels(module, draws, masks, (4, 3))
     return slots
 
 
