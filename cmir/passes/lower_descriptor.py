@@ -42,6 +42,7 @@ Before: `interval.span [0, i + 1) residual (i - j) mod 4 == 0 because "..." from
     }
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -90,6 +91,9 @@ from cmir.dialects.interval import SpanOp, TableOp
 from cmir.dialects.maskspec import INDEX, ColsOp, LookupOp, ModOp, RowsOp, SpecOp
 from cmir.errors import SpecError
 from cmir.passes.choose_axis import bounded_slots, tables_of, tests_of
+
+FEW_ORIGINS = 4
+"""Most clauses that are named beside every line of a pair; of more, the Region is."""
 
 PREDICATES = {"eq": "eq", "lt": "slt", "le": "sle"}
 BINARY: dict[str, type[Operation]] = {
@@ -209,9 +213,12 @@ def _pair(table: TableOp, metadata: Mapping[str, SSAValue]) -> PairOp:
     seen: SSAValue | None = None
     for region in table.regions_of_table:
         inside = _inside(here, table, region.lo.data, region.hi.data)
-        for span in region.spans:
-            emitter.note(f"pair: {', '.join(span.origins)}", region)
-            held = emitter.emit(_apart(simplify(and_(inside, *_held(span, table)))))
+        origins = list(dict.fromkeys(origin for span in region.spans for origin in span.origins))
+        name = ", ".join(origins) if len(origins) <= FEW_ORIGINS else f"region {region.sym_name.data}"
+        emitter.note(f"pair: {name}", region)
+        clauses = [_literals(_apart(simplify(and_(*_held(span, table))))) for span in region.spans]
+        if clauses:
+            held = emitter.emit(and_(inside, _factored(clauses)))
             seen = held if seen is None else emitter.add(arith.OrIOp(seen, held))
     emitter.builder.insert(HoldsOp(emitter.emit(FALSE) if seen is None else seen))
     return PairOp(Region(emitter.block))
@@ -226,6 +233,25 @@ def _held(span: SpanOp, table: TableOp) -> list[Expr]:
     residual = TRUE if span.residual is None else span.residual.data
     bounds = [*(le(a, table.moving) for a in lows), *(lt(table.moving, a) for a in highs)]
     return [*bounds, span.condition, residual]
+
+
+def _literals(condition: Expr) -> tuple[Expr, ...]:
+    return condition.args if condition.op == "and" else () if condition == TRUE else (condition,)
+
+
+def _factored(clauses: list[tuple[Expr, ...]]) -> Expr:
+    """The disjunction of some conjunctions, what several have in common asked once: `(a and b) or (a and c) = a and (b
+    or c)`, the literal that most of them share first."""
+    if () in clauses:
+        return TRUE
+    counts = Counter(literal for clause in clauses for literal in dict.fromkeys(clause))
+    shared, count = counts.most_common(1)[0]
+    if count == 1:
+        return or_(*(and_(*clause) for clause in clauses))
+    inside = [tuple(e for e in clause if e != shared) for clause in clauses if shared in clause]
+    outside = [clause for clause in clauses if shared not in clause]
+    parts = [and_(shared, _factored(inside)), *([_factored(outside)] if outside else [])]
+    return or_(*parts)
 
 
 def _apart(condition: Expr) -> Expr:
