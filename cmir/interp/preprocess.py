@@ -34,14 +34,12 @@ class PreprocessFunctions(RuleFunctions):
 
     @impl(FirstOp)
     def run_first(self, interpreter: Interpreter, op: FirstOp, args: PythonValues) -> PythonValues:
-        """A binary search of as many steps as the kernel's: so the answers agree even where broken facts spoil it."""
+        """A binary search that halves as the kernel's does: so the answers agree even where broken facts spoil it."""
         import numpy as np
 
         lo, hi = args
-        one_range = np.ndim(lo) == np.ndim(hi) == 0
-        longest = max(int(hi - lo), 0) if one_range else max(int(self.env["rows"]), int(self.env["cols"]))
         low, high = np.broadcast_arrays(lo, np.maximum(lo, hi), self.env["here"])[:2]
-        for _ in range(longest.bit_length()):
+        for _ in range(int(np.max(high - low, initial=0)).bit_length()):
             middle = (low + high) // 2
             (holds,) = interpreter.run_ssacfg_region(op.body, (middle,), "first")
             searching, found = low < high, (low < high) & holds

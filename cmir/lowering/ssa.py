@@ -146,9 +146,9 @@ class Statements:
         lo, hi = self.name(op.lo), self.name(op.hi)
         self._line(f"{low} = tl.zeros_like({self.vector}) + {lo}", depth, op)
         self._line(f"{high} = tl.zeros_like({self.vector}) + tl.maximum({lo}, {hi})", depth)
-        # One range for all is as long as it is; ranges of their own are of rows or of columns.
-        longest = f"{hi} - {lo}" if _uniform(op.lo) and _uniform(op.hi) else "tl.maximum(rows, cols)"
-        self._line(f"{steps} = {longest}", depth)
+        # As many steps as halve the longest range of all to nothing: then no other has anything left to search.
+        one = (_uniform(op.lo) and _uniform(op.hi)) or self.vector == "z"
+        self._line(f"{steps} = {hi} - {lo}" if one else f"{steps} = tl.max({high} - {low})", depth)
         self._line(f"while {steps} > 0:", depth)
         self._line(f"{middle} = ({low} + {high}) // 2", depth + 1)
         self.names[op.body.block.args[0]] = middle
