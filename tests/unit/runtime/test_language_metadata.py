@@ -100,3 +100,18 @@ def test_slot_lists(batch: tuple[int, ...]) -> None:
         "width": ints(rng, 0, 9, *batch[:1], 6, 2),  # shared by heads
     }
     check(mask, metadata, {"lo": 2, "hi": 2, "width": 2}, batch)
+
+
+@pytest.mark.parametrize("batch", [(), (2, 2)])
+def test_what_no_interval_says_of_lists_and_divisors(batch: tuple[int, ...]) -> None:
+    """A stride of each head's own, and a number of an entry that depends on the column: packed bits."""
+    spec = cmir.MaskSpec("strided")
+    i, j = spec.i, spec.j
+    stride, sel = spec.scalar("stride"), spec.table("sel", per="row", entries=3)
+    spec.assume(stride >= 1)
+    spec.region("all", 0, spec.rows, visible=(j <= i) & (((i - j) % stride == 0) | (sel[i, j % 3] == j // 4)))
+    mask = cmir.compile(spec)
+    assert mask.slots == {"rows": None, "cols": None}
+    rng = np.random.default_rng(3)
+    metadata: Metadata = {"stride": ints(rng, 1, 7, *batch), "sel": ints(rng, 0, 9, *batch, ROWS, 3)}
+    check(mask, metadata, {"stride": 0, "sel": 2}, batch)
