@@ -7,19 +7,31 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-from benchmarks.table import RESULTS, cells, table  # noqa: E402
+from benchmarks.table import HEADLINE, ORDERS, RESULTS, cells, packed_table, runs, table  # noqa: E402
 
 RUNS = sorted(RESULTS.glob("*.json"))
 
 
-def test_the_table_of_the_readme_is_printed_from_the_runs() -> None:
-    assert table(RUNS) in (REPOSITORY / "README.md").read_text()
+def test_the_tables_of_the_readme_are_printed_from_the_runs() -> None:
+    readme = (REPOSITORY / "README.md").read_text()
+    assert table(RUNS, HEADLINE) in readme
+    assert table(RUNS, ORDERS) in readme
+    assert packed_table(RUNS) in readme
 
 
 def test_every_recorded_cell_was_right() -> None:
     for cell in cells(RUNS):
         assert cell["right"], cell["mask"]
         assert max(error["whole"] for error in cell["errors"]["cmir"].values()) < 2.5e-3
+
+
+def test_packed_cells_were_right_and_within_their_bounds() -> None:
+    for run in runs(RUNS, "packed"):
+        for cell in run["cells"]:
+            assert cell["right"], cell["mask"]
+            if cell["tokens"] == 2**20:
+                assert cell["ms"] < 3
+                assert cell["descriptor_bytes"] < 256 * 2**20
 
 
 def test_runs_name_no_machine() -> None:
