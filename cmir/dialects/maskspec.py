@@ -42,11 +42,8 @@ its rule is in its interval tables. Its expressions may use `first` and the leng
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from dataclasses import replace
 from typing import Literal, Self
 
 from xdsl.dialects.builtin import (
@@ -66,35 +63,29 @@ from xdsl.ir import (
     BlockArgument,
     Dialect,
     Operation,
-    ParametrizedAttribute,
     Region,
     SSAValue,
-    TypeAttribute,
 )
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_attr_definition,
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
     opt_prop_def,
-    param_def,
     prop_def,
     region_def,
     result_def,
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from cmir.dialects.expr import (
-    BINDERS,
     COLS,
     KEYWORDS,
-    RESERVED,
     ROWS,
     Expr,
     ExprAttr,
@@ -108,122 +99,30 @@ from cmir.dialects.expr import (
     var,
     walk,
 )
-
-INDEX = IndexType()
-IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
-TABLE_KINDS = ("row", "col", "free")
-ALIGNMENTS = ("top_left", "bottom_right")
-MAX_ENTRIES = 4096  # integers in one entry of a table: as many as an `exists` can try
-ParameterKind = Literal["scalar", "static", "row", "col", "free"]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One declared metadatum. `value` is set for statics, `entries` for tables whose entries hold several integers."""
-
-    name: str
-    kind: ParameterKind
-    value: int | None = None
-    entries: int | None = None
-
-    @property
-    def is_table(self) -> bool:
-        return self.kind in TABLE_KINDS
-
-
-@irdl_attr_definition
-class TableType(ParametrizedAttribute, TypeAttribute):
-    """`!maskspec.table<row>`: integers, one per row, per column, or per entry of a table of free length; `row x 4`:
-    four in each entry."""
-
-    name = "maskspec.table"
-    per: StringAttr = param_def()
-    width: IntAttr = param_def()  # 0: an entry is one integer, read by one index
-
-    def __init__(self, per: str, entries: int | None = None):
-        super().__init__(StringAttr(per), IntAttr(entries or 0))
-
-    @property
-    def entries(self) -> int | None:
-        """How many integers an entry holds; None: it is one, read by one index."""
-        return self.width.data or None
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            per = StringAttr(parser.parse_keyword_in(TABLE_KINDS, " in !maskspec.table<...>"))
-            width = 0
-            if parser.parse_optional_keyword("x"):
-                start = parser.pos
-                width = parser.parse_integer(allow_boolean=False)
-                if not 1 <= width <= MAX_ENTRIES:
-                    parser.raise_error(f"an entry holds 1 to {MAX_ENTRIES} integers, got {width}", start, parser.pos)
-            return [per, IntAttr(width)]
-
-    def print_parameters(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_string(self.per.data + (f" x {self.entries}" if self.entries else ""))
-
-    def verify(self) -> None:
-        if self.per.data not in TABLE_KINDS:
-            raise VerifyException(f"a table is per {', '.join(TABLE_KINDS)}; got '{self.per.data}'")
-        if not 0 <= self.width.data <= MAX_ENTRIES:
-            raise VerifyException(f"an entry holds 1 to {MAX_ENTRIES} integers, got {self.width.data}")
-
-
-# Parsing and printing that several ops share.
-
-
-def parse_range(parser: AttrParser, close: Literal[")", "]"] = ")") -> tuple[ExprAttr, ExprAttr]:
-    """`[lo, hi)`: a half-open range of integer expressions (`]`: closed)."""
-    start = parser.pos
-    if parser.parse_optional_punctuation("[") is None:
-        parser.raise_error(f"expected a range [lo, hi{close}", start, start + 1)
-    lo = parse_expr(parser, "int")
-    parser.parse_punctuation(",", " between the ends of a range")
-    hi = parse_expr(parser, "int")
-    if parser.parse_optional_punctuation(close) is None:
-        parser.raise_error(f"expected '{close}': a range here is [lo, hi{close}", parser.pos, parser.pos + 1)
-    return ExprAttr(lo), ExprAttr(hi)
-
-
-def print_range(printer: Printer, lo: ExprAttr, hi: ExprAttr, close: str = ")") -> None:
-    printer.print_string(f"[{show(lo.data)}, {show(hi.data)}{close}")
-
-
-def parse_body(parser: Parser, args: Sequence[Parser.Argument] = ()) -> Region:
-    """A region of one block, which may be empty: `{}`."""
-    region = parser.parse_region(args)
-    if not region.blocks:
-        region.add_block(Block())
-    return region
-
-
-def print_body(printer: Printer, body: Region) -> None:
-    """`{ ... }`; the op has printed the arguments."""
-    printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
-
-
-def parse_value(parser: Parser) -> SSAValue:
-    """An operand of whatever type: the verifier has the better message when it is the wrong one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return parser.parse_operand()  # pyright: ignore[reportDeprecated]
-
-
-def parse_where(parser: AttrParser) -> tuple[str, Expr] | None:
-    """`where s = first s in [0, n) : i < ends[s]`: the name that text uses in place of an expression."""
-    if parser.parse_optional_keyword("where") is None:
-        return None
-    name = parser.parse_identifier(context_msg=" after 'where'")
-    parser.parse_punctuation("=")
-    return name, parse_expr(parser, "int")
+from cmir.dialects.spec_names import check_axis as check_axis
+from cmir.dialects.spec_names import check_binding, check_term, unknown
+from cmir.dialects.spec_names import check_indices as check_indices
+from cmir.dialects.spec_syntax import parse_body as parse_body
+from cmir.dialects.spec_syntax import parse_range as parse_range
+from cmir.dialects.spec_syntax import parse_value as parse_value
+from cmir.dialects.spec_syntax import parse_where as parse_where
+from cmir.dialects.spec_syntax import print_body as print_body
+from cmir.dialects.spec_syntax import print_range as print_range
+from cmir.dialects.spec_types import ALIGNMENTS as ALIGNMENTS
+from cmir.dialects.spec_types import IDENTIFIER as IDENTIFIER
+from cmir.dialects.spec_types import INDEX as INDEX
+from cmir.dialects.spec_types import MAX_ENTRIES as MAX_ENTRIES
+from cmir.dialects.spec_types import TABLE_KINDS as TABLE_KINDS
+from cmir.dialects.spec_types import Parameter as Parameter
+from cmir.dialects.spec_types import ParameterKind as ParameterKind
+from cmir.dialects.spec_types import TableType as TableType
+from cmir.dialects.spec_types import length_name as length_name
 
 
 def check_where(spec: SpecOp, where: tuple[str, Expr] | None, *bound: str) -> None:
     """The name of an abbreviation means nothing else, and what it stands for can be said."""
     if where is not None:
-        _check_binding(where[0], {p.name: p for p in spec.parameters})
+        check_binding(where[0], {p.name: p for p in spec.parameters})
         check_expr(spec, where[1], *bound)
 
 
@@ -241,81 +140,7 @@ def check_expr(spec: SpecOp, e: Expr, *bound: str, index: bool = True) -> None:
     if spec.is_packed:  # a table per row is read where its sequence stands, in the tables of columns too
         known |= {p.name: replace(p, kind="free") for p in spec.parameters if p.is_table}
         known |= {n: Parameter(n, "scalar") for p in spec.parameters if p.kind == "free" for n in [length_name(p.name)]}
-    _check_term(e, known, frozenset(bound), {"i", "j"} if index else set[str]())
-
-
-def _check_term(e: Expr, known: Mapping[str, Parameter], bound: frozenset[str], indices: set[str]) -> None:
-    match e.op:
-        case "const" if not -(2**31) <= e.value < 2**31:
-            raise VerifyException(f"the number {e.value} does not fit 32 bits")
-        case "var" if e.name not in bound:
-            name, parameter = e.name, known.get(e.name)
-            if name in ("i", "j") and name not in indices:
-                raise VerifyException(
-                    f"'{name}' has no meaning here: this expression is one number for the whole sequence"
-                )
-            if parameter is None and name not in RESERVED:
-                raise VerifyException(_unknown(name, [*known, *sorted(indices), "rows", "cols"]))
-            if parameter is not None and parameter.is_table:
-                raise VerifyException(f"'{name}' is a table: read an entry of it, as in {name}[i]")
-        case "lookup":
-            parameter = known.get(e.name)
-            if parameter is None:
-                raise VerifyException(_unknown(e.name, [p.name for p in known.values() if p.is_table]))
-            if not parameter.is_table:
-                raise VerifyException(
-                    f"'{e.name}' is not a table but a {parameter.kind}: write {e.name} without an index"
-                )
-            check_indices(parameter, len(e.args))
-            check_axis(parameter, free_names(e.args[0]), ", ".join(map(show, e.args)))
-        case op if op in BINDERS:
-            _check_binding(e.name, known)
-            for end in e.args[:2]:
-                _check_term(end, known, bound, indices)
-            return _check_term(e.args[2], known, bound | {e.name}, indices)
-        case _:
-            pass
-    for a in e.args:
-        _check_term(a, known, bound, indices)
-
-
-def _check_binding(name: str, known: Mapping[str, Parameter]) -> None:
-    """An index that an expression binds may be `i` or `j`, and nothing that means something else."""
-    if name not in ("i", "j") and (name in KEYWORDS or not IDENTIFIER.match(name)):
-        raise VerifyException(f"'{name}' cannot name an index: it is a keyword or no identifier")
-    if name in known:
-        raise VerifyException(f"'{name}' cannot name an index: it is metadata of the spec")
-
-
-def check_indices(table: Parameter, given: int) -> None:
-    """A table is read by one index; one whose entries are lists by two: the entry, and which of its integers."""
-    if given == (1 if table.entries is None else 2):
-        return
-    first = {"row": "i", "col": "j"}.get(table.kind, "k")
-    if table.entries is None:
-        raise VerifyException(
-            f"an entry of table '{table.name}' is one integer: read it by one index, as in {table.name}[{first}]"
-        )
-    raise VerifyException(
-        f"an entry of table '{table.name}' is a list of {table.entries}: read it by two indices, as in "
-        f"{table.name}[{first}, 0]"
-    )
-
-
-def check_axis(table: Parameter, names: frozenset[str] | set[str], index: str) -> None:
-    """A row table is read at rows, a column table at columns; `names` are what the index depends on."""
-    wrong, mine, other = {"row": ("j", "row", "column"), "col": ("i", "column", "row")}.get(table.kind, ("", "", ""))
-    if wrong in names:
-        raise VerifyException(
-            f"table '{table.name}' has one entry per {mine} but is indexed by a {other}: {table.name}[{index}]; "
-            f"declare it per {'col' if mine == 'row' else 'row'}, or free if rows and columns share it"
-        )
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    hint = f"; did you mean '{close[0]}'?" if close else f"; known here: {', '.join(sorted(known))}" if known else ""
-    return f"unknown name '{name}'{hint}"
+    check_term(e, known, frozenset(bound), {"i", "j"} if index else set[str]())
 
 
 def enclosing_spec(op: Operation) -> SpecOp | None:
@@ -332,11 +157,6 @@ def spec_of(op: Operation) -> SpecOp:
     if parent is None:
         raise VerifyException(f"'{op.name}' stands outside a maskspec.spec")
     return parent
-
-
-def length_name(table: str) -> str:
-    """The name by which expressions read the length of a free table."""
-    return f"{table}_length"
 
 
 # Facts.
@@ -434,7 +254,7 @@ class AssumeOp(IRDLOperation):
     def _check_entries(self, bound: str) -> None:
         """A fact with an index of its own is about the entries of free tables, which is where it is checked."""
         kinds = {p.name: p.kind for p in spec_of(self).parameters}
-        _check_binding(bound, {p.name: p for p in spec_of(self).parameters})
+        check_binding(bound, {p.name: p for p in spec_of(self).parameters})
         if bound in ("i", "j") or spec_of(self).is_packed:
             return
         read = {t.name for t in walk(self.condition.data) if t.op == "lookup" and bound in free_names(t.args[0])}
@@ -482,7 +302,7 @@ class MonotoneOp(IRDLOperation):
     def verify_(self) -> None:
         tables = {p.name for p in spec_of(self).parameters if p.is_table}
         if self.table.data not in tables:
-            raise VerifyException(_unknown(self.table.data, sorted(tables)))
+            raise VerifyException(unknown(self.table.data, sorted(tables)))
         _check_range_of_fact(self, *(self.over or ()))
 
 
@@ -962,7 +782,7 @@ class LookupOp(IRDLOperation):
         if self.table is None:
             assert self.constants is not None
             if self.constants.data not in spec.constant_tables():
-                raise VerifyException(_unknown(self.constants.data, [*spec.constant_tables()]))
+                raise VerifyException(unknown(self.constants.data, [*spec.constant_tables()]))
             check_indices(Parameter(self.constants.data, "free"), len(self.indices))
             return
         if not isinstance(self.table, BlockArgument) or self.table.owner is not spec.body.block:
