@@ -1,9 +1,11 @@
 """Which way does an expression move as an index grows?
 
     direction(start[i] + 2 * i, "i")  ->  "up"      where start is declared nondecreasing
+    direction(i - w[i], "i")          ->  "up"      where w[i + 1] <= w[i] + 1 is assumed of all rows but the last
     direction(i mod 4, "i")           ->  None      unknown
 
-It is what makes binary search and transposition sound: a monotone condition on a range is a prefix or a suffix of it.
+It is read off the operators, or else proved of one step: `e(i) <= e(i + 1)`. It is what makes binary search and
+transposition sound: a monotone condition on a range is a prefix or a suffix of it.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from cmir.analysis.entailment import Entailment
 from cmir.analysis.facts import Facts, covers
-from cmir.dialects.expr import ZERO, Expr, depends
+from cmir.analysis.linear import simplify
+from cmir.dialects.expr import ONE, ZERO, Expr, add, depends, free_names, le, sub, substitute, var
 
 Direction = Literal["constant", "up", "down"]
 _FLIP: dict[Direction, Direction] = {"constant": "constant", "up": "down", "down": "up"}
@@ -20,11 +24,25 @@ _FLIP: dict[Direction, Direction] = {"constant": "constant", "up": "down", "down
 
 def direction(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Direction | None:
     """How `e` moves while `index` grows through `[lo, hi)`, weakly; None: unknown."""
+    return _by_operators(e, index, facts, lo, hi) or _by_one_step(e, index, facts, lo, hi)
+
+
+def _by_one_step(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Direction | None:
+    """Proved by the facts, where the other index cancels out of a step."""
+    here = var(index)
+    step = simplify(sub(substitute(e, {here: add(here, ONE)}), e))
+    if {"i", "j"} & free_names(step) - {index}:
+        return None
+    steps = Entailment(facts, index, lo, simplify(sub(hi, ONE)))
+    return "up" if steps.prove(le(ZERO, step)).proved else "down" if steps.prove(le(step, ZERO)).proved else None
+
+
+def _by_operators(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Direction | None:
     if not depends(e, index):
         return "constant"
 
     def again(x: Expr) -> Direction | None:
-        return direction(x, index, facts, lo, hi)
+        return _by_operators(x, index, facts, lo, hi)
 
     match e.op:
         case "var":

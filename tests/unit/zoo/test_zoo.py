@@ -3,18 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from draws import check_intervals, draws
 from expected import COUNTS, IDS, SMALL
 
 import cmir
 from cmir import zoo
-from cmir.analysis.sampling import draw
-from cmir.interp.domain import TableValue
 from cmir.interp.masks import paint
 from cmir.runtime.reference import reference_attention
 
@@ -33,17 +31,6 @@ SAMPLE = [
     *("block_diffusion", "gemma3", "flamingo_any_order", "clear", "natten_2d", "vertical_slash", "random_eviction"),
 ]
 KERNELS = [(name, statics) for name, statics in SMALL if name in SAMPLE]
-
-
-def draws(mask: cmir.CompiledMask, count: int, size: int = 40, seed: int = 1) -> Iterator[dict[str, Any]]:
-    """Metadata that satisfy the facts of a mask, as keyword arguments."""
-    rng = np.random.default_rng(seed)
-    while count:
-        env = draw(mask.facts, rng, size)
-        empty = env is not None and any(p.kind == "free" and not env[p.name].values.size for p in mask.facts.parameters)
-        if env is not None and not empty:  # a free table has at least one entry
-            count -= 1
-            yield {k: v.values if isinstance(v, TableValue) else int(v) for k, v in env.items()}
 
 
 def test_every_mask_has_the_slots_of_the_table() -> None:
@@ -78,15 +65,7 @@ def test_hstu_meta_counts_follow_its_statics() -> None:
 def test_intervals_of_both_axes_are_the_rule(name: str, statics: dict[str, int]) -> None:
     mask = zoo.load(name, **statics)
     for metadata in draws(mask, 200):
-        dense = mask.dense(**metadata)
-        axes: tuple[tuple[Literal["rows", "cols"], np.ndarray], ...] = (("rows", dense), ("cols", dense.T))
-        for axis, by_row in axes:
-            if mask.slots[axis] is None:
-                continue
-            table = mask.intervals(axis, **metadata)
-            np.testing.assert_array_equal(paint(table, by_row.shape[1]), by_row)
-            # Disjoint: the lengths add up to the area.
-            assert int((table[:, 1] - table[:, 0]).sum()) == int(dense.sum())
+        check_intervals(mask, metadata)
 
 
 @pytest.mark.parametrize(("name", "statics"), KERNELS)
