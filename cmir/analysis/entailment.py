@@ -132,11 +132,15 @@ class Entailment:
     def _by_example(self, claim: Expr) -> Verdict | None:
         import numpy as np
 
+        known = [len(memo) for _, memo in self._points]
         broken = [
             (env, int(np.argmin(holds)))
             for (env, _), holds in zip(self._points, self.evaluate_samples(claim), strict=True)
             if not holds.all()
         ]
+        for (_, memo), count in zip(self._points, known, strict=True):
+            while len(memo) > count:  # a claim is asked once: its terms would fill the memory
+                memo.popitem()
         if not broken:
             return None
         env, position = min(broken, key=lambda b: int(b[0]["rows"]) + int(b[0]["cols"]))  # small numbers are read best

@@ -27,7 +27,7 @@ proof or in fact. The slot count is derived here and nowhere configured.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 Terms = frozenset[tuple[Expr, int]]
 
 PROOFS = 6
+LARGEST = 120  # terms of an end: each merge may double it
+FAILURES = 200  # failed proofs of a region; masks that merge at all fail a few dozen times
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,14 @@ def _merge_region(table: TableOp, region: RegionOp, facts: Facts, proofs: int) -
 def _merge_all(spans: "list[_Span]", proofs: int) -> "list[_Span]":
     """Merge pairs until no pair merges. A pair that failed is not tried again until one of the two changes."""
     failed: set[tuple[_Span, _Span]] = set()  # of the spans themselves: an id may be given again
+    budget = _Budget(FAILURES)
     again = True
     while again:
         again = False
         for a, b in combinations(range(len(spans)), 2):
             if (spans[a], spans[b]) in failed:
                 continue
-            united = spans[a].unite(spans[b], proofs)
+            united = spans[a].unite(spans[b], proofs, budget)
             if united is None:
                 failed.add((spans[a], spans[b]))
                 continue
@@ -109,6 +112,13 @@ def _merge_all(spans: "list[_Span]", proofs: int) -> "list[_Span]":
             again = True
             break
     return spans
+
+
+@dataclass
+class _Budget:
+    """Failed proofs that are left to a region."""
+
+    failures: int
 
 
 @dataclass(eq=False)
@@ -158,7 +168,7 @@ class _Span:
         lowest, highest = other._edges[0], self._edges[1]
         return any(key in lowest and top <= lowest[key] for key, top in highest.items())
 
-    def unite(self, other: "_Span", proofs: int) -> "_Span | None":
+    def unite(self, other: "_Span", proofs: int, budget: _Budget) -> "_Span | None":
         """One span equal to the union, if a candidate is proved to be."""
         import numpy as np
 
@@ -168,18 +178,11 @@ class _Span:
         want = a | b
         want_lo = np.where(a & b, np.minimum(a_lo, b_lo), np.where(a, a_lo, b_lo))
         want_hi = np.where(a & b, np.maximum(a_hi, b_hi), np.where(a, a_hi, b_hi))
-        tried = 0
-        for lo, hi, when in _candidates(self, other):
-            c_lo, c_hi, c_when = (_sampled(self.entailment, e) for e in (lo, hi, when))
-            c = c_when.astype(bool) & (c_lo < c_hi)
-            if not bool(((c == want) & (~want | ((c_lo == want_lo) & (c_hi == want_hi)))).all()):
-                continue
-            if tried == proofs:
-                return None
+        for lo, hi, when in islice(_candidates(self, other, want, want_lo, want_hi), min(proofs, budget.failures)):
             if self.entailment.prove(_equals_union(self, other, lo, hi, when)).proved:
                 lo, hi = (simplify_under(self.entailment, e, when) for e in (lo, hi))
                 return _Span(self.entailment, lo, hi, when, self.origins + other.origins)
-            tried += 1
+            budget.failures -= 1
         return None
 
 
@@ -198,24 +201,49 @@ def _sampled(entailment: Entailment, e: Expr) -> "np.ndarray":
     return np.concatenate([np.zeros(0, dtype=np.int64), *(np.atleast_1d(v) for v in entailment.evaluate_samples(e))])
 
 
-def _candidates(a: _Span, b: _Span) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Ends and conditions that the union may have, simplest first."""
-    conditions = [c for c in (a.when, b.when) if c != TRUE]
-    choices = [*conditions, a.nonempty, b.nonempty]
+def _candidates(
+    a: _Span, b: _Span, want: "np.ndarray", want_lo: "np.ndarray", want_hi: "np.ndarray"
+) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """Ends and conditions of the union that no sampled point refutes, simplest first.
 
-    def ends(x: Expr, y: Expr, outer: Callable[..., Expr]) -> dict[Expr, int]:
-        picks = [select(c, x, y) for c in choices] + [select(c, y, x) for c in choices]
+    Where `want`, at the sampled points, the union is `[want_lo, want_hi)`; elsewhere it is empty.
+    """
+    import numpy as np
+
+    (a_lo, a_hi, a_live), (b_lo, b_hi, b_live) = a.at, b.at
+    conditions = {c: _sampled(a.entailment, c).astype(bool) for c in (a.when, b.when) if c != TRUE}
+    choices = {**conditions, a.nonempty: a_live, b.nonempty: b_live}
+
+    def ends(
+        x: Expr,
+        y: Expr,
+        outer: Callable[..., Expr],
+        at: "tuple[np.ndarray, np.ndarray, np.ndarray]",
+        goal: "np.ndarray",
+    ) -> "dict[Expr, np.ndarray]":
+        """Ends that are right where the union holds something."""
+        at_x, at_y, at_outer = at
+        found = {x: at_x, y: at_y, outer(x, y): at_outer}
+        found |= {select(c, x, y): np.where(at_c, at_x, at_y) for c, at_c in choices.items()}
+        found |= {select(c, y, x): np.where(at_c, at_y, at_x) for c, at_c in choices.items()}
         general = select(a.nonempty, select(b.nonempty, outer(x, y), x), y)
-        return {e: size(e) for e in (x, y, outer(x, y), *picks, general)}
+        found[general] = np.where(a_live, np.where(b_live, at_outer, at_x), at_y)
+        return {e: v for e, v in found.items() if size(e) <= LARGEST and bool((v == goal)[want].all())}
 
-    whens = {e: size(e) for e in (TRUE, *conditions, or_(*conditions), or_(a.nonempty, b.nonempty)) if e != FALSE}
-    los, his = ends(a.lo, b.lo, minimum), ends(a.hi, b.hi, maximum)
+    whens = {TRUE: np.ones_like(want), **conditions}
+    whens[or_(*conditions)] = np.any(list(conditions.values()), axis=0) if conditions else ~whens[TRUE]
+    whens[or_(a.nonempty, b.nonempty)] = want
+    los = ends(a.lo, b.lo, minimum, (a_lo, b_lo, np.minimum(a_lo, b_lo)), want_lo)
+    his = ends(a.hi, b.hi, maximum, (a_hi, b_hi, np.maximum(a_hi, b_hi)), want_hi)
     everything = [
-        (los[lo] + his[hi] + whens[when], n, lo, hi, when)
-        for n, (when, lo, hi) in enumerate((when, lo, hi) for when in whens for lo in los for hi in his)
+        (size(lo) + size(hi) + size(when), n, lo, hi, when)
+        for n, (when, lo, hi) in enumerate(
+            (when, lo, hi) for when in whens if when != FALSE and size(when) <= LARGEST for lo in los for hi in his
+        )
     ]
     for _, _, lo, hi, when in sorted(everything, key=lambda c: c[:2]):
-        yield lo, hi, when
+        if bool(((whens[when] & (los[lo] < his[hi])) == want).all()):
+            yield lo, hi, when
 
 
 def _equals_union(a: _Span, b: _Span, lo: Expr, hi: Expr, when: Expr) -> Expr:
