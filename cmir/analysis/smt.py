@@ -22,6 +22,7 @@ from cmir.interp.evaluate import evaluate
 from cmir.interp.z3_domain import Z3Domain
 
 RESOURCES = 2_000_000  # z3's rlimit per question: about a second
+INSTANCES = 3_000  # of facts in one question
 ROUNDS = 2  # facts are instantiated at index terms, and once more at the index terms that this brings in
 
 
@@ -60,7 +61,8 @@ class Question:
         solver.set("rlimit", RESOURCES)
         solver.add(z3.Not(self._term(claim)))
         solver.add(*(self._term(f.condition) for f in self.facts.facts if f.over is None))
-        self._instantiate(claim)
+        if not self._instantiate(claim):
+            return UNKNOWN
         solver.add(*self.side, *self.domain.axioms)
         try:
             result = solver.check()
@@ -79,8 +81,11 @@ class Question:
     def _about_scalars(self) -> bool:
         return not any(p.is_table for p in self.facts.parameters) and all(f.over is None for f in self.facts.facts)
 
-    def _instantiate(self, claim: Expr) -> None:
-        """Facts about the tables in question at every index term; `first` terms against every index term."""
+    def _instantiate(self, claim: Expr) -> bool:
+        """Facts about the tables in question at every index term; `first` terms against every index term.
+
+        Returns whether these are few enough for an answer to come soon.
+        """
         tables = self._related(claim)
         done: set[tuple[object, int, int]] = set()
 
@@ -103,6 +108,8 @@ class Question:
             for m in (m for m in self.facts.monotone if m.table in tables):
                 table, lo, hi = self.env[m.table], self._term(m.lo), self._term(m.hi)
                 for a in terms:
+                    if len(self.side) > INSTANCES:
+                        return False
                     for b in terms:
                         if a.get_id() != b.get_id() and fresh(m, a.get_id(), b.get_id()):
                             order = z3.And(lo <= a, a <= b, b < hi, a >= 0, b < table.length)
@@ -116,6 +123,7 @@ class Question:
                 for t in terms:
                     if fresh("before", k, t.get_id()):
                         self.side.append(z3.Implies(z3.And(f.lo <= t, t < w), z3.Not(f.predicate(t))))
+        return len(self.side) <= INSTANCES
 
     def _tables_of(self, e: Expr) -> frozenset[str]:
         return frozenset(p.name for p in self.facts.parameters if p.is_table) & free_names(e)

@@ -37,9 +37,13 @@ COUNTS: dict[str, tuple[int | None, int | None]] = {
     "clear": (32, 32),  # min(2 * radius - 1, height) + 1, radius 16, height 64
     "natten_2d": (7, 10),  # 2 * half + 1 and 3 * half + 1, half 3
     "sliding_tile_2d": (3, 4),
+    "tree_any_order": (5, None),
+    "topk_blocks": (4, None),  # 3 blocks and the window
+    "bigbird": (6, None),  # the first, the last, the band, 3 random blocks
     "vertical_slash": (8, 4),  # verticals + slashes; at most as many: a vertical's rows hold the slashes'
     "random_eviction": (None, 1),
     "key_holes": (None, 1),
+    "strided": (None, None),
 }
 
 # Statics that make lengths small and every static matter; grids fix their lengths.
@@ -70,6 +74,9 @@ STATICS: dict[str, list[dict[str, int]]] = {
     ],
     "natten_2d": [{"half": 1, "height": 6, "width": 5}, {"half": 2, "height": 5, "width": 7}],
     "sliding_tile_2d": [{"tokens": 2, "tiles_y": 5, "tiles_x": 3}],
+    "topk_blocks": [{"block": 4, "window": 3}],
+    "bigbird": [{"block": 3}],
+    "strided": [{"stride": 5}],
     "vertical_slash": [{"verticals": 2, "slashes": 2}, {"verticals": 1, "slashes": 3}],
 }
 SMALL = [(name, statics) for name in zoo.NAMES for statics in STATICS.get(name, [{}])]
