@@ -7,7 +7,7 @@
     start[i] <= j, start nondecreasing            for i:  [lo, first i in [lo, hi) : j < start[i])
 
 Each literal becomes `g >= 0`. Where the index occurs in `g` once, linearly or under floor division, or in a `min`,
-`max` or `select` of other things, it is isolated. A remainder is rewritten by the quotient that another literal pins.
+`max` or `select` of other things, it is isolated. A quotient or a look-up that another literal pins is replaced.
 Where `g` only moves one way along the index, a `first` finds the edge. A literal that fits none of these bounds no
 interval and is left over, with the reason.
 """
@@ -79,11 +79,7 @@ class _Solver:
             if not depends(literal, self.index):
                 out.conditions.append(literal)
                 continue
-            rewritten = (
-                literal
-                if literal in pins.values()
-                else simplify(substitute(literal, self._replacements(pins, literal)))
-            )
+            rewritten = simplify(substitute(literal, self._replacements(pins, literal)))
             if not depends(rewritten, self.index):
                 out.conditions.append(rewritten)
                 continue
@@ -98,35 +94,34 @@ class _Solver:
         out.lo, out.hi = simplify(maximum(*out.lowers)), simplify(minimum(*out.uppers))
         return out
 
-    def _pins(self, literals: tuple[Expr, ...]) -> dict[tuple[Expr, Expr, Expr], Expr]:
-        """Literals `u floordiv B == Y`, `Y` free of the index: (u, B, Y) -> the literal."""
-        out: dict[tuple[Expr, Expr, Expr], Expr] = {}
+    def _pins(self, literals: tuple[Expr, ...]) -> dict[tuple[Expr, Expr], Expr]:
+        """Literals `u floordiv B == Y` and `t[u] == Y`, `Y` free of the index: (left side, Y) -> the literal."""
+        out: dict[tuple[Expr, Expr], Expr] = {}
         for literal in literals:
             if literal.op != "eq":
                 continue
             gap = linear(literal.args[0]) - linear(literal.args[1])
             inside = [(a, c) for a, c in gap.terms if depends(a, self.index)]
-            if len(inside) == 1 and inside[0][0].op == "floordiv" and abs(inside[0][1]) == 1:
+            if len(inside) == 1 and inside[0][0].op in ("floordiv", "lookup") and abs(inside[0][1]) == 1:
                 atom, c = inside[0]
-                quotient = from_linear(gap.without(atom).scaled(-c))
-                out.setdefault((*atom.args, quotient), literal)  # pyright: ignore[reportArgumentType]
+                out.setdefault((atom, from_linear(gap.without(atom).scaled(-c))), literal)
         return out
 
     @staticmethod
-    def _replacements(pins: dict[tuple[Expr, Expr, Expr], Expr], literal: Expr) -> dict[Expr, Expr]:
+    def _replacements(pins: dict[tuple[Expr, Expr], Expr], literal: Expr) -> dict[Expr, Expr]:
         """Under `u floordiv B == Y`: `u floordiv B` is Y and `u mod B` is `u - B * Y`.
 
         So is every remainder whose quotient is `u floordiv B`: `(x floordiv a) mod b`, where u is x and B is a * b.
+        A literal that pins something itself is rewritten by the pins before it only: no two hold each other.
         """
         out: dict[Expr, Expr] = {}
         remainders = {t for t in walk(literal) if t.op == "mod"}
-        for (u, b, y), source in pins.items():
+        for (atom, y), source in pins.items():
             if source == literal:
-                continue
-            quotient = make("floordiv", u, b)
-            out[quotient] = y
+                break
+            out[atom] = y
             for t in remainders:
-                if simplify(make("floordiv", *t.args)) == quotient:
+                if simplify(make("floordiv", *t.args)) == atom:
                     out[t] = make("sub", t.args[0], mul(t.args[1], y))
         return out
 

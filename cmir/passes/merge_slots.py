@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 Terms = frozenset[tuple[Expr, int]]
 
 PROOFS = 6
-LARGEST = 120  # terms of an end: each merge may double it
+LARGEST = 250  # terms of an end: each merge may double it
 FAILURES = 200  # failed proofs of a region; masks that merge at all fail a few dozen times
 
 

@@ -24,7 +24,16 @@ NAMES = (
     *("block_causal", "chunked", "block_diffusion", "frame_causal"),
     *("gemma3", "flamingo", "flamingo_any_order"),
     *("clear", "natten_2d", "sliding_tile_2d"),
-    *("tree_any_order", "topk_blocks", "bigbird", "vertical_slash", "random_eviction", "key_holes", "strided"),
+    *(
+        "tree_dfs",
+        "tree_any_order",
+        "topk_blocks",
+        "bigbird",
+        "vertical_slash",
+        "random_eviction",
+        "key_holes",
+        "strided",
+    ),
 )
 
 

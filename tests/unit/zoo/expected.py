@@ -37,6 +37,7 @@ COUNTS: dict[str, tuple[int | None, int | None]] = {
     "clear": (32, 32),  # min(2 * radius - 1, height) + 1, radius 16, height 64
     "natten_2d": (7, 10),  # 2 * half + 1 and 3 * half + 1, half 3
     "sliding_tile_2d": (3, 4),
+    "tree_dfs": (5, 1),
     "tree_any_order": (5, None),
     "topk_blocks": (4, None),  # 3 blocks and the window
     "bigbird": (6, None),  # the first, the last, the band, 3 random blocks

@@ -111,6 +111,29 @@ def check_attention(desc: cmir.Descriptor, dense: np.ndarray, seed: int) -> None
         assert float((a - b).detach().norm()) <= allowed
 
 
+def test_trees_as_decoders_draft_them() -> None:
+    """Drawn metadata are hardly ever trees: here are some, in depth-first order, against their ancestors."""
+    mask, plain = zoo.load("tree_dfs"), zoo.load("tree_any_order")
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        rows, context = int(rng.integers(1, 25)), int(rng.integers(1, 9))
+        path, paths = list[int](), list[list[int]]()
+        for i in range(rows):
+            path = [*path[: int(rng.integers(0, min(len(path), 3) + 1))], i]
+            paths.append(path)
+        ancestor = np.array([[context + (p[t] if t < len(p) else i) for t in range(4)] for i, p in enumerate(paths)])
+        depth = np.array([-1] * context + [len(p) - 1 for p in paths])
+        metadata: dict[str, Any] = {"rows": rows, "cols": context + rows, "context": context, "ancestor": ancestor}
+        want = np.zeros((rows, context + rows), dtype=bool)
+        want[:, :context] = True
+        for i, p in enumerate(paths):
+            want[i, [context + k for k in p]] = True
+        np.testing.assert_array_equal(mask.dense(**metadata, depth=depth), want)
+        np.testing.assert_array_equal(plain.dense(**metadata), want)
+        check_intervals(mask, {**metadata, "depth": depth})
+        check_intervals(plain, metadata)
+
+
 def test_command_line() -> None:
     out = subprocess.run(
         [sys.executable, "-m", "cmir.zoo", "--json"], capture_output=True, text=True, check=True
