@@ -85,7 +85,7 @@ maskspec.spec @grid() {
 
 // -----
 
-// Two literals that pin the same quotient both stay: they agree nowhere but at i = 3.
+// Two literals that pin the same quotient: the second is read under the first, they agree at i = 3 only.
 maskspec.spec @two_pins() {
   maskspec.region @all rows [0, rows) {
     maskspec.clause j floordiv 8 == i and j floordiv 8 == 3 and j mod 8 <= 2
@@ -94,7 +94,7 @@ maskspec.spec @two_pins() {
 
 // CHECK-LABEL: interval.table @two_pins_rows of @two_pins axis rows {
 // CHECK-NEXT:    interval.region @all [0, rows) {
-// CHECK-NEXT:      interval.span [max(i * 8, 24), min(cols, i * 8 + 8, 27)) from "all.0"
+// CHECK-NEXT:      interval.span [max(0, i * 8), min(cols, i * 8 + 8, 27)) when i == 3 from "all.0"
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
 
