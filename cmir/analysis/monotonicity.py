@@ -16,7 +16,7 @@ from typing import Literal
 from cmir.analysis.entailment import Entailment
 from cmir.analysis.facts import Facts, covers
 from cmir.analysis.linear import simplify
-from cmir.dialects.expr import ONE, ZERO, Expr, add, depends, free_names, le, sub, substitute, var
+from cmir.dialects.expr import ONE, ZERO, Expr, add, depends, free_names, le, sub, substitute, var, walk
 
 Direction = Literal["constant", "up", "down"]
 _FLIP: dict[Direction, Direction] = {"constant": "constant", "up": "down", "down": "up"}
@@ -30,6 +30,10 @@ def direction(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Directio
 def _by_one_step(e: Expr, index: str, facts: Facts, lo: Expr, hi: Expr) -> Direction | None:
     """Proved by the facts, where the other index cancels out of a step."""
     here = var(index)
+    tables = {t.name for t in walk(e) if t.op == "lookup" and depends(t, index)}
+    related = (t for fact in facts.facts if fact.over is not None for t in walk(fact.condition) if t.op == "lookup")
+    if not any(t.name in tables and t.args[0].op != "var" for t in related):
+        return None  # no fact says what a table has at the next index
     step = simplify(sub(substitute(e, {here: add(here, ONE)}), e))
     if {"i", "j"} & free_names(step) - {index}:
         return None
