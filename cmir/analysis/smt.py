@@ -58,7 +58,7 @@ class Question:
 
     def ask(self, claim: Expr) -> Verdict:
         solver = z3.SolverFor("QF_UFLIA", ctx=self.domain.context)
-        solver.set("rlimit", RESOURCES)
+        solver.set("rlimit", RESOURCES // 10)
         solver.add(z3.Not(self._term(claim)))
         solver.add(*(self._term(f.condition) for f in self.facts.facts if f.over is None))
         solver.add(*self.side, *self.domain.axioms)
@@ -68,6 +68,7 @@ class Question:
                 return PROVED
             if not self._instantiate(claim):
                 return UNKNOWN
+            solver.set("rlimit", RESOURCES)
             solver.add(*self.side[told:], *self.domain.axioms[defined:])
             result = solver.check()
         except z3.Z3Exception:  # the product of two unknowns is not linear
