@@ -177,6 +177,11 @@ def test_unreadable_specs(tmp_path: Path) -> None:
 def test_empty_masks(tmp_path: Path) -> None:
     path = tmp_path / "nothing.mlir"
     path.write_text("maskspec.spec @nothing() {\n}\n")
+    with pytest.raises(
+        cmir.SpecError, match="@nothing has no Region, so no row would see anything; give its rows a rule"
+    ):
+        cmir.compile(path)
+    path.write_text("maskspec.spec @nothing() {\n  maskspec.region @all rows [0, rows) {\n  }\n}\n")
     mask = cmir.compile(path)
     assert mask.slots == {"rows": 0, "cols": 0}
     assert not mask.dense(rows=3, cols=4).any()
@@ -238,7 +243,7 @@ def test_a_cached_module_that_cannot_be_read_is_compiled_anew(tmp_path: Path) ->
     from cmir.runtime import mask as runtime
 
     path = tmp_path / "empty.mlir"
-    path.write_text("maskspec.spec @empty_again() {\n}\n")
+    path.write_text("maskspec.spec @empty_again() {\n  maskspec.region @all rows [0, rows) {\n  }\n}\n")
     for entry in (None, {"ir": "not mlir", "triton": ""}):
         first = cmir.compile(path)
         text = next(t for t, m in runtime._masks.items() if m is first)  # pyright: ignore[reportPrivateUsage]
