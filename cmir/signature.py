@@ -42,6 +42,8 @@ class Signature:
     col_slots: int | None
     facts: tuple[Fact, ...] = ()
     tests: tuple[Test, Test, Test] | None = None
+    symmetric: bool = False
+    """Where there are as many rows as columns, the table of rows serves both axes."""
 
     @property
     def bits(self) -> bool:

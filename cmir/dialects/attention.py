@@ -1,6 +1,6 @@
 """`attention`: the attention kernels as structure. What they share is in the skeletons; what a mask decides, here.
 
-    tests   ::= `attention.tests` `of` symbol `forward` test `,` `dq` test `,` `dkv` test
+    tests   ::= `attention.tests` `of` symbol `forward` test `,` `dq` test `,` `dkv` test `symmetric`?
     test    ::= `rows` | `cols` | `bits`
     kernel  ::= `attention.kernel` symbol (`forward` | `dq` | `dkv`) `of` symbol `{` tiles tiles `}`
     tiles   ::= `attention.tiles` (`partial` | `full`) `schedule` (`rows` | `cols`) `{` visible? `}`
@@ -13,7 +13,8 @@ sees column j. forward and dq own a tile of rows and walk the row schedule; dkv 
 column schedule.
 
 `attention.tests` stands beside the interval tables of a mask and says which of the three each kernel tests. Bits serve
-all kernels of a mask or none.
+all kernels of a mask or none. Where a mask is `symmetric` and has as many rows as columns, the table of rows is that of
+columns too, and the descriptor has one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint, UnitAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region
 from xdsl.irdl import (
     IRDLOperation,
@@ -54,12 +55,17 @@ class TestsOp(IRDLOperation):
     name = "attention.tests"
     spec = prop_def(SymbolNameConstraint())
     chosen = prop_def(ArrayAttr[StringAttr])
+    symmetric = opt_prop_def(UnitAttr)
 
-    def __init__(self, spec: str, chosen: Sequence[str]):
+    def __init__(self, spec: str, chosen: Sequence[str], symmetric: bool = False):
         """`chosen` is in the order of ROLES."""
-        super().__init__(
-            properties={"spec": StringAttr(spec), "chosen": ArrayAttr([StringAttr(test) for test in chosen])}
-        )
+        properties: dict[str, Attribute | None] = {
+            "spec": StringAttr(spec),
+            "chosen": ArrayAttr([StringAttr(test) for test in chosen]),
+        }
+        if symmetric:
+            properties["symmetric"] = UnitAttr()
+        super().__init__(properties=properties)
 
     @property
     def tests(self) -> dict[Role, Test]:
@@ -79,18 +85,23 @@ class TestsOp(IRDLOperation):
                 parser.parse_punctuation(",")
             parser.parse_keyword(role)
             chosen.append(parser.parse_keyword_in(TESTS, " in attention.tests"))
-        return cls(spec, chosen)
+        return cls(spec, chosen, symmetric=parser.parse_optional_keyword("symmetric") is not None)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" of ")
         printer.print_symbol_name(self.spec.data)
         printer.print_string(" " + ", ".join(f"{role} {test}" for role, test in self.tests.items()))
+        if self.symmetric is not None:
+            printer.print_string(" symmetric")
 
     def verify_(self) -> None:
         if len(self.chosen) != len(ROLES) or not all(test.data in TESTS for test in self.chosen):
             raise VerifyException(f"{', '.join(ROLES)} each test one of {', '.join(TESTS)}")
         if self.bits and set(self.tests.values()) != {"bits"}:
             raise VerifyException("bits serve all kernels of a mask or none")
+        slots = {t.axis.data: None if t.slots is None else t.slots.data for t in self._tables()}
+        if self.symmetric is not None and (self.bits or len(set(slots.values())) > 1):
+            raise VerifyException(f"one table serves both axes only if both have as many slots; they have {slots}")
         for role, test in self.tests.items():
             if any(t.axis.data == test and t.residual_span is not None for t in self._tables()):
                 raise VerifyException(f"{role} tests {test}, which no number of intervals says")

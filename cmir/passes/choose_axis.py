@@ -21,6 +21,9 @@ loaded once, the other with every block; of many slots only those that touch a t
 interval on either axis is evaluated by the preprocess kernel, pair by pair in the tiles that its rows may touch, and
 kept as one bit a pair. An axis that is unbounded is worth a remark, which names the literal and the table at fault, and
 the fact that would bound it, if there is one. `test=rows`, `cols` or `bits` forces the choice.
+
+A rule that is proved to be `symmetric` (cmir.analysis.symmetry) and has as many slots by row as by column needs one
+table where there are as many rows as columns: the intervals of row x are those of column x.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,6 +34,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from cmir.analysis.symmetry import is_symmetric
 from cmir.dialects.attention import ROLES, TESTS, Test, TestsOp
 from cmir.dialects.expr import Expr, depends, walk
 from cmir.dialects.interval import SpanOp, TableOp
@@ -59,7 +63,10 @@ class ChooseAxis(ModulePass):
                     f"what the kernels of @{spec.sym_name.data} test is chosen already", spec, [("it is here", there)]
                 )
             tables = tables_of(op, spec)
-            chosen = TestsOp(spec.sym_name.data, self._choose(spec, tables))
+            tests = self._choose(spec, tables)
+            slots = {bounded_slots(table) for table in tables}
+            shared = "bits" not in tests and len(slots) == 1 and not spec.is_packed and is_symmetric(spec)
+            chosen = TestsOp(spec.sym_name.data, tests, shared)
             chosen.location = spec.location
             Rewriter.insert_op(chosen, InsertPoint.after(max(tables, key=_place)))
             for remark in remarks_of(spec, tables, chosen):

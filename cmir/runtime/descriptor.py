@@ -61,7 +61,7 @@ class Descriptor:
     With TM, TN the number of row and column tiles, for rows (for columns swap M and N):
 
     - `row_table` int32 [Z, K, 2, M]: the visible columns of a row are the K intervals [lo, hi); None if unbounded or
-      not tested.
+      not tested. Of a symmetric mask the column table is the row table, the same memory.
     - `row_count` int32 [Z, TM, 2]: number of partial and of full tiles in each row of tiles.
     - `row_index` int32 [Z, TM, W]: partial tile ids from the front, full ones at the back, the rest undefined. W is
       `widths[0]`: TN, or fewer where a tile row is known to touch fewer.
@@ -286,7 +286,7 @@ def make_plan(
         tiles[1] if reach[0] is None or transposed == "row" else max(1, min(tiles[1], reach[0])),
         tiles[0] if reach[1] is None or transposed == "col" else max(1, min(tiles[0], reach[1])),
     )
-    layout = _layout(packed.masks, rows, cols, tile, row_slots, col_slots, live, bits, widths)
+    layout = _layout(packed.masks, rows, cols, tile, signature, live, widths)
     if bits and (size := 4 * math.prod(layout.places["bits"].shape)) > MAX_BITS:
         raise MetadataError(
             f"mask {signature.name!r} is tested by bits, one a pair: {packed.masks} of {rows} x {cols} take "
@@ -312,6 +312,7 @@ def make_plan(
             "ROW_LIVE": live[0],
             "COL_LIVE": live[1],
             "BITS": bits,
+            "SHARED": layout.shared,
         },
         transposed=transposed,
     )
@@ -406,10 +407,8 @@ def from_header(memory: torch.Tensor, header: torch.Tensor) -> Descriptor:
     numbers: list[int] = header.numpy().tolist()
     kernels, rows, cols, m, n, row_width, col_width, row_live, col_live, *batch = numbers
     module, signature = _kernels[kernels]
-    layout = _layout(
-        math.prod(batch), rows, cols, (m, n), signature.row_slots or 0, signature.col_slots or 0,
-        (bool(row_live), bool(col_live)), signature.bits, (row_width, col_width),
-    )  # fmt: skip
+    live, widths = (bool(row_live), bool(col_live)), (row_width, col_width)
+    layout = _layout(math.prod(batch), rows, cols, (m, n), signature, live, widths)
     return Descriptor(memory, layout, rows, cols, (m, n), tuple(batch), signature, module, header)
 
 
@@ -460,6 +459,8 @@ class Layout:
     places: Mapping[str, Place]
     grid: tuple[int, int, int]
     widths: tuple[int, int]
+    shared: bool
+    """Whether the tables of both axes are one."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -468,13 +469,13 @@ def _layout(
     rows: int,
     cols: int,
     tile: tuple[int, int],
-    row_slots: int,
-    col_slots: int,
+    signature: Signature,
     live: tuple[bool, bool],
-    bits: bool,
     widths: tuple[int, int],
 ) -> Layout:
     """The cut that the preprocess kernel makes too: the same tensors, in this order."""
+    row_slots, col_slots, bits = signature.row_slots or 0, signature.col_slots or 0, signature.bits
+    shared = signature.symmetric and rows == cols
     m, n = -(-rows // tile[0]), -(-cols // tile[1])
     programs = max(1, m + n)
     shapes: dict[str, tuple[int, ...]] = {
@@ -483,7 +484,7 @@ def _layout(
         "status": (masks,),
         "parts": (masks, 2, programs),
         "row_table": (masks, row_slots, 2, rows),
-        "col_table": (masks, col_slots, 2, cols),
+        "col_table": (1,) if shared else (masks, col_slots, 2, cols),
         "bits": (masks, m * tile[0], -(-n * tile[1] // 32)) if bits else (1,),
     }
     sides = (("row", m, n, widths[0], live[0]), ("col", n, m, widths[1], live[1]))
@@ -501,4 +502,6 @@ def _layout(
         places[name] = Place(shape, strides, size // words, words == 2)
         # An empty tensor gets memory too: its pointer is an argument like any other.
         size += -(-max(1, words * math.prod(shape)) // _ALIGNMENT) * _ALIGNMENT
-    return Layout(size, places, (programs, masks, 1), widths)
+    if shared:
+        places["col_table"] = places["row_table"]
+    return Layout(size, places, (programs, masks, 1), widths, shared)

@@ -517,8 +517,10 @@ def preprocess(
     ROW_LIVE: tl.constexpr,
     COL_LIVE: tl.constexpr,
     BITS: tl.constexpr = False,
+    SHARED: tl.constexpr = False,
 ):
     """Grid (max(1, row tiles + column tiles), masks). BITS: there are no slots, and rows are listed by the rule.
+    SHARED: the table of rows is that of columns too.
 
     `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it, with zeroed counters at its head;
     `row_width` and `col_width` are the lengths of tile lists, `entries` that of the longest free table. One pointer for
@@ -543,7 +545,7 @@ def preprocess(
     parts_at = status_at + padded(2 * masks)
     row_table_at = parts_at + padded(4 * masks * programs)
     col_table_at = row_table_at + padded(masks * (2 * ROW_SLOTS) * rows)
-    bits_at = col_table_at + padded(masks * (2 * COL_SLOTS) * cols)
+    bits_at = col_table_at + padded(0 if SHARED else masks * (2 * COL_SLOTS) * cols)
     line_words = tl.cdiv(col_tiles * TILE_N, 32)
     row_state_at = bits_at + padded(masks * (row_tiles * TILE_M) * line_words if BITS else 1)
     row_count_at = row_state_at + padded(masks * row_tiles * row_words)
@@ -566,7 +568,7 @@ def preprocess(
     row_index = memory + row_index_at
     row_live = memory + row_live_at
     row_order = memory + row_order_at
-    col_table = memory + col_table_at
+    col_table = memory + (row_table_at if SHARED else col_table_at)
     col_state = memory + col_state_at + mask_number * col_tiles * col_words
     col_count = memory + col_count_at + mask_number * col_tiles * 2
     col_index = memory + col_index_at
@@ -653,15 +655,26 @@ def preprocess(
         broken = tl.minimum(broken, first_break(fact, j, col_mask))
         if COL_SLOTS > 0:
             col_table += mask_number * (2 * COL_SLOTS) * cols
-            store_col_slots(
-                col_table,
-                j,
-                col_mask,
-                z,
-                rows,
-                cols,
-                META,
-            )
+            if SHARED:  # the program of row tile `tile` stores the very same
+                store_row_slots(
+                    col_table,
+                    j,
+                    col_mask,
+                    z,
+                    rows,
+                    cols,
+                    META,
+                )
+            else:
+                store_col_slots(
+                    col_table,
+                    j,
+                    col_mask,
+                    z,
+                    rows,
+                    cols,
+                    META,
+                )
             tl.debug_barrier()
             col_line = mask_number * col_tiles + tile
             col_pairs, fits = list_tiles(

@@ -46,10 +46,10 @@ attention.kernel @"k\0A@triton.jit" dq of @"p \"q\"" {
 
 // Bits are neither of rows nor of columns.
 // CHECK:      attention.tests of @m forward bits, dq bits, dkv bits
-// CHECK-NEXT: attention.tests of @n forward rows, dq cols, dkv rows
+// CHECK-NEXT: attention.tests of @n forward rows, dq cols, dkv rows symmetric
 // GENERIC:    "attention.tests"() <{spec = "m", chosen = ["bits", "bits", "bits"]}> : () -> ()
 attention.tests of @m forward bits, dq bits, dkv bits
-attention.tests of @n forward rows, dq cols, dkv rows
+attention.tests of @n forward rows, dq cols, dkv rows symmetric
 
 // CHECK:      attention.kernel @m_dq dq of @m_preprocess {
 // CHECK-NEXT:   attention.tiles partial schedule rows {

@@ -124,3 +124,8 @@ interval.table @m_rows of @m axis rows {
 }
 // expected-error@+1 {{dkv tests rows, which no number of intervals says}}
 attention.tests of @m forward cols, dq cols, dkv rows
+
+// -----
+
+// expected-error@+1 {{one table serves both axes only if both have as many slots; they have {}}}
+attention.tests of @m forward bits, dq bits, dkv bits symmetric

@@ -62,3 +62,25 @@ maskspec.spec @nothing() {
 }
 
 // CHECK: attention.tests of @nothing forward rows, dq rows, dkv cols
+
+// -----
+
+// Row i sees column j iff row j sees column i: one table serves both axes where there are as many rows as columns.
+maskspec.spec @near(%w: index) {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause i - j <= w and j - i <= w
+  }
+}
+
+// CHECK: attention.tests of @near forward rows, dq rows, dkv cols symmetric
+
+// -----
+
+// The same slots on both sides are not enough.
+maskspec.spec @nearly(%w: index) {
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause i - j <= w and j - i < w
+  }
+}
+
+// CHECK: attention.tests of @nearly forward rows, dq rows, dkv cols{{$}}
