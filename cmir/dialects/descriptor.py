@@ -1,6 +1,7 @@
 """`descriptor`: the preprocess kernel, as the code it computes per row, per column and per fact.
 
-    preprocess ::= `descriptor.preprocess` symbol `of` symbol `(` metadata `)` `{` (slots | hull | pair | fact)* `}`
+    preprocess ::= `descriptor.preprocess` symbol `of` symbol `(` metadata `)` `symmetric`? `{` part* `}`
+    part       ::= slots | hull | pair | fact
     metadata   ::= (`%`name `:` type (`,` `%`name `:` type)*)?
     slots      ::= `descriptor.slots` (`rows` | `cols`) `(%i)` `{` SSA endpoints `}`             // once a bounded axis
     endpoints  ::= `descriptor.endpoints` slot*                                                  // slot 0, slot 1, ...
@@ -14,7 +15,8 @@
     length     ::= `%`n `=` `descriptor.length` `%`table                                         // of a free table
 
 A mask has slots on an axis or two, or it has `hull` and `pair`: then it is tested by packed bits. `pair` is the mask
-itself, row %i sees column %j; only columns in the row's hull are asked about.
+itself, row %i sees column %j; only columns in the row's hull are asked about. Where a mask is `symmetric` and has as
+many rows as columns, the slots of rows are stored for columns too.
 
 The index `%i` of a row, column or entry is a vector: the code runs for many at once. The SSA is `arith` on `index`,
 `maskspec.lookup`, `maskspec.mod`, `maskspec.rows`, `maskspec.cols` and the ops above.
@@ -27,13 +29,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, StringAttr, SymbolNameConstraint, i1
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntAttr, StringAttr, SymbolNameConstraint, UnitAttr, i1
 from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -347,15 +350,18 @@ class PreprocessOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     spec = prop_def(SymbolNameConstraint())
     names = prop_def(ArrayAttr[StringAttr])
+    symmetric = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
 
-    def __init__(self, name: str, spec: str, names: Sequence[str], body: Region):
-        properties: dict[str, Attribute] = {
+    def __init__(self, name: str, spec: str, names: Sequence[str], body: Region, symmetric: bool = False):
+        properties: dict[str, Attribute | None] = {
             "sym_name": StringAttr(name),
             "spec": StringAttr(spec),
             "names": ArrayAttr([StringAttr(n) for n in names]),
         }
+        if symmetric:
+            properties["symmetric"] = UnitAttr()
         super().__init__(properties=properties, regions=[body])
         for name_, a in zip(names, body.block.args, strict=True):
             a.name_hint = name_
@@ -402,7 +408,8 @@ class PreprocessOp(IRDLOperation):
         parser.parse_keyword("of")
         spec = parser.parse_symbol_name().data
         args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
-        return cls(name, spec, [a.name.text[1:] for a in args], parser.parse_region(args))
+        symmetric = parser.parse_optional_keyword("symmetric") is not None
+        return cls(name, spec, [a.name.text[1:] for a in args], parser.parse_region(args), symmetric)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -412,10 +419,14 @@ class PreprocessOp(IRDLOperation):
         printer.print_string(" ")
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
-        printer.print_string(" ")
+        printer.print_string(" " if self.symmetric is None else " symmetric ")
         printer.print_region(self.body, print_entry_block_args=False)
 
     def verify_(self) -> None:
+        if self.symmetric is not None and (
+            self.slot_count("rows") is None or self.slot_count("rows") != self.slot_count("cols")
+        ):
+            raise VerifyException("slots of rows serve columns too only if both axes have as many")
         if len(self.names) != len(self.body.block.args):
             raise VerifyException("the preprocess kernel needs one name for each metadatum")
         # The names become parts of names in generated source.

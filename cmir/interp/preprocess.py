@@ -72,6 +72,8 @@ def slot_table(preprocess: PreprocessOp, axis: str, env: Mapping[str, Value]) ->
     """int32 [slots, 2, n]: lo and hi of every slot at every row (column); the axis is bounded."""
     import numpy as np
 
+    if axis == "cols" and preprocess.symmetric is not None and env["rows"] == env["cols"]:
+        axis = "rows"
     slots = preprocess.slots_of(axis)
     assert slots is not None, f"unbounded by {axis}"
     index = np.arange(int(env[axis]), dtype=np.int64)

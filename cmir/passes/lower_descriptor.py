@@ -127,11 +127,11 @@ class LowerDescriptor(ModulePass):
                 raise SpecError(
                     f"nothing says yet what the kernels of @{spec.sym_name.data} test; run --choose-axis first", spec
                 )
-            preprocess = build_preprocess(spec, tables, tests.bits)
+            preprocess = build_preprocess(spec, tables, tests.bits, tests.symmetric is not None)
             Rewriter.insert_op(preprocess, InsertPoint.after(tests))
 
 
-def build_preprocess(spec: SpecOp, tables: Sequence[TableOp], bits: bool) -> PreprocessOp:
+def build_preprocess(spec: SpecOp, tables: Sequence[TableOp], bits: bool, symmetric: bool = False) -> PreprocessOp:
     """The preprocess kernel from the tables of rows and of columns: slots of the bounded ones, or bits."""
     facts = facts_of(spec)
     arguments = list(spec.body.block.args)
@@ -149,7 +149,7 @@ def build_preprocess(spec: SpecOp, tables: Sequence[TableOp], bits: bool) -> Pre
     for number, fact in enumerate(facts.facts, 1):
         block.add_op(_fact(number, fact, metadata, facts))
     name = spec.sym_name.data
-    out = PreprocessOp(f"{name}_preprocess", name, [p.name for p in facts.parameters], Region(block))
+    out = PreprocessOp(f"{name}_preprocess", name, [p.name for p in facts.parameters], Region(block), symmetric)
     out.location = spec.location
     return out
 

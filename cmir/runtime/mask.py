@@ -239,7 +239,7 @@ class CompiledMask:
             self._preprocess.slot_count("cols"),
             tuple(Fact(f.text.data, f.over.data) for f in self._preprocess.facts),  # pyright: ignore[reportArgumentType]
             (tests["forward"], tests["dq"], tests["dkv"]),
-            self._tests.symmetric is not None,
+            self._preprocess.symmetric is not None,
         )
 
         self._plans: dict[object, Plan] = {}
