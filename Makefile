@@ -22,6 +22,8 @@ BENCH ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# A path, not an import hook: else a script beside the clone would take the folder of that name for the package.
+EDITABLE := --config-settings editable_mode=compat
 MADE := $(VENV)/.made
 RUNTIME := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
@@ -84,10 +86,10 @@ $(MADE):
 $(RUNTIME): pyproject.toml $(MADE)
 	@echo "== installing cmir[torch]"
 	@$(BIN)/python -c 'import torch, triton' 2>/dev/null || $(PIP) '$(TORCH)' 'triton>=3.6'
-	@$(PIP) -e '.[torch]'
+	@$(PIP) $(EDITABLE) -e '.[torch]'
 	@touch $@
 
 $(DEV): pyproject.toml $(RUNTIME)
 	@echo "== installing cmir[dev]"
-	@$(PIP) -e '.[dev]'
+	@$(PIP) $(EDITABLE) -e '.[dev]'
 	@touch $@

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cmir.dialects.expr import KEYWORDS
 from cmir.errors import SourceLocation, SpecError
-from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value
+from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.spec import MaskSpec
 from cmir.frontend.tables import Table
 from cmir.frontend.terms import Term
@@ -170,7 +170,10 @@ class _Importer:
                 elif node.op == "call_function":
                     values[node] = self._call(node, value(node.args))
                 else:
-                    return self.on_terms.condition(self._term(value(node.args[0])))
+                    result = self._term(value(node.args[0]))
+                    if not is_condition(result):
+                        raise SpecError("it returns an integer; a mask_mod returns a condition: visible or not")
+                    return result
         except (SpecError, TypeError) as error:
             message = error.message if isinstance(error, SpecError) else str(error)
             raise SpecError(f"the mask_mod cannot be imported: {message}", self.where) from None

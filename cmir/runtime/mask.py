@@ -94,7 +94,7 @@ def _compile(
     test: str,
 ) -> CompiledMask:
     if not isinstance(spec, str | Path) and not hasattr(spec, "module"):
-        hint = "; a mask_mod is not imported: write its rule as a MaskSpec" if callable(spec) else ""
+        hint = "; a mask_mod is imported first: cmir.compile(cmir.from_mask_mod(mask_mod))" if callable(spec) else ""
         raise SpecError(f"expected the path of a .mlir file or a cmir.MaskSpec, got {type(spec).__name__}{hint}")
     if isinstance(spec, str | Path):
         if "maskspec.spec" in str(spec):
@@ -103,7 +103,10 @@ def _compile(
         try:
             text, name = path.read_text(), str(path)
         except (OSError, UnicodeDecodeError) as error:
-            raise SpecError(f"cannot read the spec {str(path)!r}: {error}") from None
+            from cmir.zoo import NAMES
+
+            hint = f"; the mask of the zoo is cmir.zoo.load({str(spec)!r})" if str(spec) in NAMES else ""
+            raise SpecError(f"cannot read the spec {str(path)!r}: {error}{hint}") from None
         module = driver.parse(text, name)
     else:
         module = spec.module()

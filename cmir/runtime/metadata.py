@@ -25,6 +25,9 @@ MAX_LENGTH = 2**30
 MAX_MASKS = 65535
 """Most masks in one descriptor: they are one dimension of the launch grid."""
 
+ARGUMENTS = ("rows", "cols", "cu_seqlens", "cu_seqlens_k", "max_seqlen", "device", "tile")
+"""Of `describe`, which a name that is no metadatum may have been meant for."""
+
 _DTYPES = (torch.int32, torch.int64)
 _INT32 = range(-(2**31), 2**31)
 _LENGTH = {"row": "rows", "col": "cols", "free": "n"}
@@ -121,7 +124,7 @@ def _check_names(signature: Signature, metadata: Mapping[str, Any]) -> None:
     takes = ", ".join(known) or "no metadata"
     for name in metadata:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+            close = difflib.get_close_matches(name, [*known, *ARGUMENTS], n=1)
             hint = f", did you mean {close[0]!r}?" if close else "."
             raise MetadataError(f"mask {signature.name!r} has no metadatum {name!r}{hint} It takes {takes}")
     for parameter in signature.parameters:

@@ -269,9 +269,7 @@ def _show_descriptor(mask: CompiledMask, size: Size, device: str, summary: Summa
             f"{f'{area:,} ({area / size.rows**2:.1%})':21}  {listed - partial - full:14}  {partial:7}  {full:5}"
         )
     refusal = _refusal(mask, size.rows, history, start)
-    print(
-        "\n  Metadata that break a declared fact are named, not computed with. A candidate that starts after its row:\n"
-    )
+    print("\n  check() names the declared fact that metadata break. A candidate that starts after its row:\n")
     print(f"  MetadataError: {refusal}")
 
     seen = np.stack(masks)

@@ -1,9 +1,11 @@
-"""`python -m cmir.zoo [--json]`: every mask of the zoo with the slots that the compiler derives for it."""
+"""`python -m cmir.zoo [--json | NAME]`: every mask of the zoo with the slots that the compiler derives for it, or one's
+file, to start a mask of your own from."""
 
 import argparse
 import json
 
-from cmir.zoo import NAMES, load, summary
+from cmir.errors import CmirError
+from cmir.zoo import NAMES, load, path, summary
 
 
 def main() -> None:
@@ -11,7 +13,14 @@ def main() -> None:
         prog="python -m cmir.zoo", description="List the masks of the zoo and their slot counts."
     )
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="print this mask's .mlir file")
     arguments = parser.parse_args()
+    if arguments.name is not None:
+        try:
+            print(path(arguments.name).read_text(), end="")
+        except CmirError as error:
+            parser.error(str(error))
+        return
     slots = {name: load(name).slots for name in NAMES}
     if arguments.json:
         print(json.dumps([{"name": n, "slots": slots[n], "summary": summary(n)} for n in NAMES], indent=2))

@@ -198,6 +198,7 @@ def refusals():
         "order": (lambda b, h, q, k: matrix[q, b] & (k < 3), "indexed by b, then h, then a position"),
         "sine": (lambda b, h, q, k: torch.sin(q) > k, "the rule language has nothing for torch's sin"),
         "bits": (lambda b, h, q, k: (q & 1) == (k & 1), "'&' takes conditions, not integers"),
+        "integer": (lambda b, h, q, k: q - k, "it returns an integer; a mask_mod returns a condition"),
         "product": (lambda b, h, q, k: q * k > 4, "multipl"),
     }  # fmt: skip
 
