@@ -20,7 +20,7 @@ PHASES = ("forward", "backward", "forward+backward", "preprocess")
 
 
 HEADLINE = ("causal", "hstu", "shared_prompt", "clear")
-ORDERS = ("clear_wide", "clear_patches")
+ORDERS = ("clear_wide", "clear_patches", "strided")
 
 
 def runs(paths: Sequence[Path], benchmark: str) -> list[dict[str, Any]]:

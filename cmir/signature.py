@@ -10,6 +10,10 @@ FactDomain = Literal["scalar", "row", "col", "entry"]
 Test = Literal["rows", "cols", "bits"]
 
 
+DESCRIBE_ARGUMENTS = ("rows", "cols", "cu_seqlens", "cu_seqlens_k", "max_seqlen", "device", "tile", "axis")
+"""Names that `describe`, `dense` and `intervals` use themselves, and metadata may not have."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One metadatum: a scalar (one int per mask), or a table with an entry per row, per column or of a free number; an

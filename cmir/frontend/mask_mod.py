@@ -24,12 +24,13 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from cmir.dialects.expr import KEYWORDS
+from cmir.dialects.expr import KEYWORDS, Expr
 from cmir.errors import SourceLocation, SpecError
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.spec import MaskSpec
 from cmir.frontend.tables import Table
 from cmir.frontend.terms import Term
+from cmir.signature import DESCRIBE_ARGUMENTS
 
 if TYPE_CHECKING:
     import torch
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
 ARGUMENTS = ("b", "h", "q_idx", "kv_idx")
 """Of a mask_mod, by position, whatever it calls them."""
 
-ARGUMENTS_OF_DESCRIBE = ("device", "tile", "axis")
-"""Names that metadata cannot have."""
-
 _TENSOR_DEPTH = 4
 """How far captured objects are searched for the name of a tensor: functions in tuples in functions, and so on."""
 
@@ -50,7 +48,8 @@ class MaskModSpec(MaskSpec):
     """A MaskSpec that `from_mask_mod` made. More facts may be added with `assume`, on the terms in `metadata`."""
 
     captured: dict[str, Any]
-    """The captured tensors, as `describe` takes them: int32, leading dimensions for sequences and heads."""
+    """The captured tensors, as `describe` takes them: integers, leading dimensions for sequences and heads. Where a
+    table may be read at a negative index, its length too: `table_size`."""
     metadata: dict[str, Term | Table]
     hints: list[str]
     """Facts that hold for the captured data, are not declared, and may spare the mask its packed bits."""
@@ -107,6 +106,7 @@ def _traced(mask_mod: MaskMod, where: SourceLocation | None) -> Any:
             if func is torch.Tensor.__getitem__:
                 tensor, index = args
                 indices = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
+                indices = tuple(torch.tensor(x) if type(x) is int else x for x in indices)
                 if all(isinstance(x, torch.Tensor) and x.dim() == 0 for x in indices):
                     return torch.ops.aten.index.Tensor(tensor, list(indices))
             return func(*args, **(kwargs or {}))
@@ -117,9 +117,12 @@ def _traced(mask_mod: MaskMod, where: SourceLocation | None) -> Any:
     try:
         with Index():
             return make_fx(of_four)(*(torch.zeros((), dtype=torch.int64) for _ in ARGUMENTS)).graph
-    except RuntimeError as error:
+    except (IndexError, RuntimeError) as error:
         if "get value out of a tracing tensor" not in str(error):
-            raise
+            said = str(error).partition("\n")[0]
+            raise SpecError(
+                f"the mask_mod does not run on four 0-d tensors, indexed by positions, b and h: {said}", where
+            ) from None
         raise SpecError(
             "the mask_mod looks at a value: its control flow depends on an index or a tensor, or it calls .item(); "
             "write torch.where(condition, a, b), & and | for if, and, or",
@@ -143,7 +146,7 @@ class _Importer:
         self.on_terms = OnTerms(spec)
         self.names = names
         self.where = where
-        self.captured: dict[str, torch.Tensor] = {}
+        self.captured: dict[str, Any] = {}
         self.metadata: dict[str, Term | Table] = {}
         self._declared: dict[tuple[int, str, bool], str] = {}
 
@@ -170,17 +173,27 @@ class _Importer:
                 elif node.op == "call_function":
                     values[node] = self._call(node, value(node.args))
                 else:
-                    result = self._term(value(node.args[0]))
-                    if not is_condition(result):
-                        raise SpecError("it returns an integer; a mask_mod returns a condition: visible or not")
-                    return result
+                    return self._result(node.args[0], value)
         except (SpecError, TypeError) as error:
             message = error.message if isinstance(error, SpecError) else str(error)
             raise SpecError(f"the mask_mod cannot be imported: {message}", self.where) from None
         raise AssertionError("a graph ends with its output")
 
+    def _result(self, returned: Any, value: Callable[[Any], Any]) -> Term | bool:
+        form = _form(returned) if hasattr(returned, "op") else None
+        if not isinstance(returned, bool) and (form is None or form.shape):
+            raise SpecError("a mask_mod returns one 0-d bool tensor; look for a stray comma, or no return")
+        result = self._term(value(returned))
+        if not is_condition(result):
+            raise SpecError("it returns an integer; a mask_mod returns a condition: visible or not")
+        return result
+
     def _call(self, node: Any, arguments: list[Any]) -> object:
         name = str(node.target).split(".")[1]
+        if name in ("lift_fresh_copy", "lift_fresh") and isinstance(arguments[0], _Partial):
+            if arguments[0].tensor.dim() == 0:  # torch.tensor(3), made inside the predicate
+                return arguments[0].tensor.item()
+            raise SpecError("it makes a tensor of its own; make it outside, to be captured")
         if name == "index":
             return self._index(*arguments)
         operator = self.on_terms.operator(name)
@@ -193,11 +206,13 @@ class _Importer:
         """The value as what torch has there: a condition or an integer."""
         import torch
 
-        dtype = getattr(node.meta.get("val", node.meta.get("tensor_meta")), "dtype", None)
+        dtype = getattr(_form(node), "dtype", None)
         if dtype is None:
             return value
         if dtype.is_floating_point or dtype.is_complex:
             raise SpecError(f"{INTEGERS_ONLY}; it computes in {dtype}")
+        if dtype not in (torch.bool, torch.int32, torch.int64):
+            raise SpecError(f"it computes in {dtype}, which wraps; write .long() on what it reads")
         return self.on_terms.condition(value) if dtype == torch.bool else self.on_terms.integer(value)
 
     def _index(self, tensor: object, indices: Sequence[object]) -> Term | _Partial:
@@ -216,9 +231,25 @@ class _Importer:
             raise SpecError(
                 "a captured tensor is read at two positions; a matrix is no metadatum: write the rule that makes it"
             )
-        metadatum = self.metadata[self._declare(tensor, lead, bool(positions))]
-        read = metadatum if isinstance(metadatum, Term) else metadatum[self.on_terms.integer(self._term(positions[0]))]
+        name = self._declare(tensor, lead, bool(positions))
+        metadatum = self.metadata[name]
+        read = metadatum if isinstance(metadatum, Term) else metadatum[self._place(name, positions[0])]
         return read != 0 if str(tensor.dtype) == "torch.bool" else read
+
+    def _place(self, table: str, position: object) -> Term | int:
+        """An index as torch has it: one below 0 counts from the end, whose place is one more metadatum."""
+        index = self.on_terms.integer(self._term(position))
+        if not isinstance(index, Term):
+            if index < 0:
+                raise SpecError(f"it reads '{table}' at {index}, from its end; write the place from its start")
+            return index
+        if _at_least_zero(index.expr):
+            return index
+        size = f"{table}_size"
+        if size not in self.metadata:
+            self.metadata[size] = self.spec.scalar(size)
+            self.captured[size] = self.captured[table].shape[-1]
+        return self.spec.where(index < 0, index + cast("Term", self.metadata[size]), index)
 
     def _declare(self, tensor: torch.Tensor, lead: str, table: bool) -> str:
         import torch
@@ -234,17 +265,18 @@ class _Importer:
             count += 1
             name = f"{base}_{count}"
         self.metadata[name] = self.spec.table(name, per="free") if table else self.spec.scalar(name)
-        self.captured[name] = (tensor[None] if lead == "h" else tensor).to(torch.int32)
+        wide = tensor if tensor.dtype in (torch.int32, torch.int64) else tensor.to(torch.int32)
+        self.captured[name] = wide[None] if lead == "h" else wide
         self._declared[key] = name
         return name
 
     def _term(self, value: object) -> Any:
-        """An argument of an operator. A captured 0-d tensor is a scalar, one made inside the predicate a number."""
+        """An argument of an operator. A captured 0-d tensor is a scalar."""
         if isinstance(value, _Partial):
             if value.tensor.dim():
                 shape = tuple(value.tensor.shape)
                 raise SpecError(f"a captured tensor of shape {shape} is used without an index for each dimension")
-            return self._entry(value.tensor, ()) if id(value.tensor) in self.names else value.tensor.item()
+            return self._entry(value.tensor, ())
         if isinstance(value, str):
             raise SpecError(
                 f"'{value}' may only index captured tensors: make what depends on it one, and index it by '{value}'"
@@ -252,6 +284,30 @@ class _Importer:
         if isinstance(value, float):
             raise SpecError(f"{INTEGERS_ONLY}; it uses {value}")
         return value
+
+
+def _form(node: Any) -> Any:
+    """What torch has at a node: its dtype and shape."""
+    return node.meta.get("val", node.meta.get("tensor_meta"))
+
+
+def _at_least_zero(e: Expr) -> bool:
+    """Whether an index is a position, or made of positions and numbers by what leaves it at least 0."""
+    match e.op:
+        case "const":
+            return e.value >= 0
+        case "var":
+            return e.name in ("i", "j", "rows", "cols")
+        case "mod" | "abs":
+            return True
+        case "max":
+            return any(map(_at_least_zero, e.args))
+        case "add" | "mul" | "min" | "floordiv":
+            return all(map(_at_least_zero, e.args))
+        case "select":
+            return all(map(_at_least_zero, e.args[1:]))
+        case _:
+            return False
 
 
 def _tensors_of(function: object) -> dict[int, str]:
@@ -307,7 +363,7 @@ def _function_name(function: object) -> str:
 def _identifier(text: str) -> str:
     """The text as a name of the language: other characters become _, and keywords get one more."""
     name = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in text).lstrip("_0123456789")
-    return f"{name or 'captured'}_" if name in KEYWORDS or name in ARGUMENTS_OF_DESCRIBE or not name else name
+    return f"{name or 'captured'}_" if name in KEYWORDS or name in DESCRIBE_ARGUMENTS or not name else name
 
 
 def _definition(function: object) -> SourceLocation | None:

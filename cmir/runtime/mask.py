@@ -33,7 +33,7 @@ from cmir.lowering.triton import lowered, print_module
 from cmir.lowering.visibility import needs_live_test
 from cmir.passes.choose_axis import remarks_of
 from cmir.runtime import cache
-from cmir.signature import Fact, Parameter, Signature
+from cmir.signature import DESCRIBE_ARGUMENTS, Fact, Parameter, Signature
 from cmir.tools import driver
 from cmir.tools.registry import Registry
 
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from cmir.runtime.descriptor import Descriptor, Plan
     from cmir.runtime.metadata import PackedMetadata
     from cmir.runtime.packed import Longest
-
-ARGUMENTS = ("rows", "cols", "device", "tile", "axis", "cu_seqlens", "cu_seqlens_k", "max_seqlen")
-"""Names that `describe`, `dense` and `intervals` use themselves."""
 
 MAX_PLANS = 256
 """Forms of arguments of `describe` that a mask remembers."""
@@ -216,7 +213,7 @@ def _whole(value: Any) -> Any:
 
 def _check_parameters(spec: SpecOp) -> None:
     for p in spec.parameters:
-        if p.name in ARGUMENTS:
+        if p.name in DESCRIBE_ARGUMENTS:
             raise SpecError(f"metadata '{p.name}' has the name of an argument of describe; rename it", spec)
 
 

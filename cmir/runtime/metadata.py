@@ -17,16 +17,13 @@ import torch
 
 from cmir.errors import MetadataError
 from cmir.runtime.launch import default_device
-from cmir.signature import Parameter, Signature
+from cmir.signature import DESCRIBE_ARGUMENTS, Parameter, Signature
 
 MAX_LENGTH = 2**30
 """Most rows or columns: positions, and sums of two of them, are int32 in the kernels."""
 
 MAX_MASKS = 65535
 """Most masks in one descriptor: they are one dimension of the launch grid."""
-
-ARGUMENTS = ("rows", "cols", "cu_seqlens", "cu_seqlens_k", "max_seqlen", "device", "tile")
-"""Of `describe`, which a name that is no metadatum may have been meant for."""
 
 _DTYPES = (torch.int32, torch.int64)
 _INT32 = range(-(2**31), 2**31)
@@ -124,7 +121,7 @@ def _check_names(signature: Signature, metadata: Mapping[str, Any]) -> None:
     takes = ", ".join(known) or "no metadata"
     for name in metadata:
         if name not in known:
-            close = difflib.get_close_matches(name, [*known, *ARGUMENTS], n=1)
+            close = difflib.get_close_matches(name, [*known, *DESCRIBE_ARGUMENTS], n=1)
             hint = f", did you mean {close[0]!r}?" if close else "."
             raise MetadataError(f"mask {signature.name!r} has no metadatum {name!r}{hint} It takes {takes}")
     for parameter in signature.parameters:

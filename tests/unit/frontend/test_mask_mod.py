@@ -1,6 +1,7 @@
 # pyright: basic
 """FlexAttention predicates as specs: the same pairs as the predicate itself, for what people write."""
 
+import types
 from functools import partial
 
 import numpy as np
@@ -101,6 +102,18 @@ PREDICATES = {
 }
 
 
+BIG = torch.tensor([5, 5, 2**32 + 5, 2**32 + 5] * 6)
+BYTES = torch.arange(N, dtype=torch.uint8) % 7
+
+PREDICATES |= {
+    "large_ids": lambda b, h, q, k: BIG[q] == BIG[k],
+    "the_one_before": lambda b, h, q, k: (DOC[q - 1] == DOC[k]) & (k <= q),
+    "wraps": lambda b, h, q, k: START[k - q] <= k,
+    "bytes": lambda b, h, q, k: BYTES[q].long() - 1 >= k % 8,
+    "first": lambda b, h, q, k: (DOC[0] == DOC[q]) | (k < torch.tensor(3)),
+}
+
+
 def pairs(mask_mod, rows: int, cols: int, b: int = 0, h: int = 0) -> np.ndarray:
     at = [torch.tensor(x) for x in (b, h)]
     return np.array([[bool(mask_mod(*at, torch.tensor(q), torch.tensor(k))) for k in range(cols)] for q in range(rows)])
@@ -167,6 +180,22 @@ def test_sequences_and_heads() -> None:
             assert np.array_equal(mask.dense(rows=N, **own), pairs(mask_mod, N, N, b, h))
 
 
+def test_what_a_module_holds_is_captured_too() -> None:
+    config = types.ModuleType("config")
+    vars(config)["limit"] = torch.tensor(3)
+    spec = cmir.from_mask_mod(lambda b, h, q, k: q - k < vars(config)["limit"])
+    (name,) = spec.captured
+    want = [[q - k < 5 for k in range(6)] for q in range(6)]
+    assert np.array_equal(cmir.compile(spec).dense(rows=6, **{name: 5}), np.array(want))
+
+
+def test_names_that_describe_has_are_stepped_around() -> None:
+    cu_seqlens = torch.tensor([3, 1, 4, 1])
+    spec = cmir.from_mask_mod(lambda b, h, q, k: cu_seqlens[q] >= k)
+    assert list(spec.captured) == ["cu_seqlens_"]
+    assert cmir.compile(spec).describe(rows=4, tile=(16, 16), **spec.captured).check().area.item() == 12
+
+
 def test_one_name_for_two_tensors() -> None:
     def inner(table):
         return lambda b, h, q, k: table[q] <= k
@@ -199,6 +228,13 @@ def refusals():
         "sine": (lambda b, h, q, k: torch.sin(q) > k, "the rule language has nothing for torch's sin"),
         "bits": (lambda b, h, q, k: (q & 1) == (k & 1), "'&' takes conditions, not integers"),
         "integer": (lambda b, h, q, k: q - k, "it returns an integer; a mask_mod returns a condition"),
+        "narrow": (lambda b, h, q, k: BYTES[q] - 1 >= k, "it computes in torch.uint8, which wraps"),
+        "tuple": (lambda b, h, q, k: (q >= k, q < 3), "a mask_mod returns one 0-d bool tensor"),
+        "nothing": (lambda b, h, q, k: None, "a mask_mod returns one 0-d bool tensor"),
+        "one_dimension": (lambda b, h, q, k: q.unsqueeze(0) >= k, "a mask_mod returns one 0-d bool tensor"),
+        "dimensions": (lambda b, h, q, k: DOC[q, k] > k, "does not run on four 0-d tensors"),
+        "flags": (lambda b, h, q, k: DOC[b > 0] > k, "does not run on four 0-d tensors"),
+        "end": (lambda b, h, q, k: DOC[-1] > k, "from its end; write the place from its start"),
         "product": (lambda b, h, q, k: q * k > 4, "multipl"),
     }  # fmt: skip
 
