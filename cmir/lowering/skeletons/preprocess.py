@@ -1,4 +1,5 @@
 # pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: reportAttributeAccessIssue=false, reportAssignmentType=false
 """Skeleton of the preprocess kernels: metadata in, Execution Descriptor out, without a host synchronisation.
 
 `preprocess` is one launch of one program per row tile and one per column tile, for each mask of the batch. A program
@@ -365,8 +366,8 @@ def list_bits(
         META,
     )
     some = (own < rows) & (lo < hi)
-    lowest = tl.min(tl.where(some, tl.maximum(lo, 0), cols)).to(tl.int32)
-    highest = tl.max(tl.where(some, tl.minimum(hi, cols), 0)).to(tl.int32)
+    lowest = tl.min(tl.where(some, tl.minimum(tl.maximum(lo, 0), cols), cols)).to(tl.int32)
+    highest = tl.max(tl.where(some, tl.maximum(tl.minimum(hi, cols), 0), 0)).to(tl.int32)
     first_tile = lowest // TILE_N
     end_tile = tl.cdiv(highest, TILE_N)
     first_chunk = first_tile // STEP
