@@ -33,11 +33,11 @@ define step
 @echo "== $(1)"; $(2) || { echo "== FAILED: $(1)" >&2; exit 1; }
 endef
 
-LINT := $(BIN)/ruff check .
-FORMAT := $(BIN)/ruff format --check .
-TYPES := $(BIN)/pyright --pythonpath $(BIN)/python
-LIT := $(BIN)/lit -sv -j $(JOBS) tests/lit
-UNIT := $(BIN)/pytest -n $(JOBS)
+LINT := $(BIN)/python -m ruff check .
+FORMAT := $(BIN)/python -m ruff format --check .
+TYPES := $(BIN)/python -m pyright --pythonpath $(BIN)/python
+LIT := $(BIN)/python -m lit.main -sv -j $(JOBS) tests/lit
+UNIT := $(BIN)/python -m pytest -n $(JOBS)
 
 help: ## show the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -57,8 +57,8 @@ lint: $(DEV) ## ruff check and ruff format --check
 	$(call step,formatting (ruff format),$(FORMAT))
 
 format: $(DEV) ## let ruff rewrite the sources
-	@$(BIN)/ruff check --fix .
-	@$(BIN)/ruff format .
+	@$(BIN)/python -m ruff check --fix .
+	@$(BIN)/python -m ruff format .
 
 types: $(DEV) ## pyright
 	$(call step,types (pyright),$(TYPES))

@@ -35,6 +35,9 @@ def check_term(e: Expr, known: Mapping[str, Parameter], bound: frozenset[str], i
                 )
             check_indices(parameter, len(e.args))
             check_axis(parameter, free_names(e.args[0]), ", ".join(map(show, e.args)))
+            number = e.args[-1]
+            if parameter.entries is not None and number.op == "const" and not 0 <= number.value < parameter.entries:
+                raise VerifyException(f"{show(e)}: an entry has numbers 0 to {parameter.entries - 1}")
         case op if op in BINDERS:
             check_binding(e.name, known)
             for end in e.args[:2]:

@@ -93,6 +93,8 @@ class Tokens:
 
 def _moved(x: torch.Tensor, order: torch.Tensor, dim: int, inverse: bool) -> torch.Tensor:
     dim = dim % x.dim() if -x.dim() <= dim < x.dim() else x.dim()
+    if order.dim() == 2 and order.shape[0] == 1:  # one order serves any batch, as one mask does
+        order = order[0]
     if dim == x.dim() or (order.dim() == 2 and (dim == 0 or x.shape[0] != order.shape[0])):
         form = f"[{order.shape[0]}, ..]" if order.dim() == 2 else "a tensor"
         raise ShapeError(f"expected {form} with tokens along a dimension of it, got {tuple(x.shape)} and dim={dim}")

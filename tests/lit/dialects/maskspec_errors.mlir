@@ -433,3 +433,12 @@ maskspec.spec @contiguous_scalar(%n: index, %seg: !maskspec.table<row>) {
   // expected-error@+1 {{unknown name 'n'; known here: seg}}
   maskspec.contiguous n
 }
+
+// -----
+
+maskspec.spec @entry_number(%t: !maskspec.table<row x 2>) {
+  maskspec.region @all rows [0, rows) {
+    // expected-error@+1 {{t[i, 2]: an entry has numbers 0 to 1}}
+    maskspec.clause t[i, 2] <= j
+  }
+}

@@ -70,6 +70,19 @@ def test_patches_of_clear_with_ragged_edges():
     check_against_raster(mask, plain, 38)
 
 
+def test_an_order_of_a_batch_of_one_serves_any_batch():
+    spec = cmir.MaskSpec("causal")
+    spec.region("all", 0, spec.rows, visible=spec.j <= spec.i)
+    mask = cmir.compile(spec, layout=cmir.layouts.Table("order"))
+    order = torch.randperm(20)
+    q = torch.randn(2, 2, 20, 16)
+    outs = [
+        cmir.attention(q, q, q, mask.describe(rows=20, order=o, tile=(16, 16)).check(), permute=True)
+        for o in (order, order[None], torch.stack([order, order]))
+    ]
+    assert torch.equal(outs[0], outs[1]) and torch.equal(outs[0], outs[2])
+
+
 def test_an_order_for_each_sequence():
     torch.manual_seed(0)
     mask = cmir.compile(HSTU, layout=Table("order"))
