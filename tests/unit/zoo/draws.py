@@ -9,6 +9,7 @@ import cmir
 from cmir.analysis.sampling import draw
 from cmir.interp.domain import TableValue
 from cmir.interp.masks import paint
+from cmir.interp.preprocess import EMPTY, FULL, PARTIAL, tile_states
 
 
 def draws(mask: cmir.CompiledMask, count: int, size: int = 40, seed: int = 1) -> Iterator[dict[str, Any]]:
@@ -20,6 +21,22 @@ def draws(mask: cmir.CompiledMask, count: int, size: int = 40, seed: int = 1) ->
         if env is not None and not empty:  # a free table has at least one entry
             count -= 1
             yield {k: v.values if isinstance(v, TableValue) else int(v) for k, v in env.items()}
+
+
+def check_tile_states(mask: cmir.CompiledMask, metadata: dict[str, Any], tile: tuple[int, int] = (4, 3)) -> None:
+    """What the preprocess stage lists in either direction is what the rule shows of each tile."""
+    dense = mask.dense(**metadata)
+    rows, cols = dense.shape
+    rest = {k: v for k, v in metadata.items() if k not in ("rows", "cols")}
+    env = mask._environment(rows, cols, rest)  # pyright: ignore[reportPrivateUsage]
+    m, n = tile
+    padded = np.pad(dense, ((0, -rows % m), (0, -cols % n)))
+    pairs = padded.reshape(padded.shape[0] // m, m, padded.shape[1] // n, n).sum(axis=(1, 3))
+    valid = np.minimum(rows - np.arange(len(pairs)) * m, m)[:, None]
+    want = np.where(pairs == 0, EMPTY, np.where(pairs == valid * n, FULL, PARTIAL))
+    for schedule in ("rows", "cols"):
+        got = tile_states(mask._preprocess, schedule, env, tile)  # pyright: ignore[reportPrivateUsage]
+        np.testing.assert_array_equal(got, want, schedule)
 
 
 def check_intervals(mask: cmir.CompiledMask, metadata: dict[str, Any]) -> None:

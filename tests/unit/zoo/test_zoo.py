@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from draws import check_intervals, draws
+from draws import check_intervals, check_tile_states, draws
 from expected import COUNTS, IDS, SMALL
 
 import cmir
@@ -63,10 +63,11 @@ def test_hstu_meta_counts_follow_its_statics() -> None:
 
 
 @pytest.mark.parametrize(("name", "statics"), SMALL, ids=IDS)
-def test_intervals_of_both_axes_are_the_rule(name: str, statics: dict[str, int]) -> None:
+def test_intervals_and_tiles_of_both_axes_are_the_rule(name: str, statics: dict[str, int]) -> None:
     mask = zoo.load(name, **statics)
     for metadata in draws(mask, 200):
         check_intervals(mask, metadata)
+        check_tile_states(mask, metadata)
 
 
 @pytest.mark.parametrize(("name", "statics"), KERNELS)
