@@ -32,7 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         gc.disable()  # a process of its own, over in a moment: collecting would be a tenth of it
     try:
-        return _run(sys.argv[1:] if argv is None else argv)
+        try:
+            return _run(sys.argv[1:] if argv is None else argv)
+        finally:
+            sys.stdout.flush()  # of --help too: a closed pipe is caught here, at exit it is not
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -56,16 +56,16 @@ for even in (False,):  # ragged lengths: the larger kernels
 @pytest.mark.parametrize(
     ("name", "dim", "forward", "backward"),
     [
-        ("hstu", 128, 0, 340),
+        ("hstu", 128, 0, 500),
         ("clear", 128, 0, 160),
         ("hstu", 64, 64, 100),
-        ("strided", 128, 0, 320),
+        ("strided", 128, 0, 340),
         ("hstu by bits", 64, 0, 120),
     ],
 )
 def test_attention_compiles_for_hopper(name: str, dim: int, forward: int, backward: int) -> None:
-    """`forward`, `backward`: bytes that may spill, the larger of triton 3.6 (hstu: 136, bits: 264) and 3.9 (316, 200)
-    and some room."""
+    """`forward`, `backward`: bytes that may spill, the larger of triton 3.6 (hstu: 128, strided: 260) and 3.9 (484,
+    324) and some room."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}']\n" + COMPILE
     lines = [line.split() for line in offline.run(script, Path(__file__).parent).splitlines()]
     assert len(lines) >= 2
@@ -106,4 +106,4 @@ print(*offline.registers_and_spills(compiled))
 def test_preprocess_compiles_for_hopper(name: str, form: str) -> None:
     script = f"import sys; sys.argv[1:] = ['{name}', '{form}']\n" + PREPROCESS
     _, spills = offline.run(script, Path(__file__).parent).split()
-    assert int(spills) <= 64
+    assert int(spills) <= 112  # strided, packed: 96 under triton 3.9; the others less

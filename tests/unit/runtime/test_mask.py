@@ -227,7 +227,7 @@ def test_first_mistakes(hstu: cmir.CompiledMask) -> None:
         cmir.compile(lambda b, h, q, k: q >= k)  # pyright: ignore[reportArgumentType]
     assert str(error.value) == (
         "expected the path of a .mlir file or a cmir.MaskSpec, got function; "
-        r"a mask_mod is imported first: cmir.compile\(cmir.from_mask_mod\(mask_mod\)\)"
+        "a mask_mod is imported first: cmir.compile(cmir.from_mask_mod(mask_mod))"
     )
     with pytest.raises(cmir.SpecError, match="got the text of a spec; write it to a file"):
         cmir.compile("maskspec.spec @a() {}")
