@@ -9,8 +9,10 @@ and slot it came from.
 from __future__ import annotations
 
 import ast
+import gc
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -56,6 +58,19 @@ class TritonTarget(Target):
         output.write(print_module(module, preprocess))
 
 
+@contextmanager
+def _without_collection() -> Generator[None]:
+    """No garbage collection meanwhile: terms live as long as a compile, and looking at them again is a third of it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_without_collection()
 def lowered(ctx: Context, module: ModuleOp, test: str = "auto") -> ModuleOp:
     """A copy of the module with the passes run that a mask still needs before it can be printed.
 
