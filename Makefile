@@ -36,7 +36,7 @@ endef
 LINT := $(BIN)/python -m ruff check .
 FORMAT := $(BIN)/python -m ruff format --check .
 TYPES := $(BIN)/python -m pyright --pythonpath $(BIN)/python
-LIT := $(BIN)/python -m lit.main -sv -j $(JOBS) tests/lit
+LIT := $(BIN)/python -c 'from lit.main import main; main()' -sv -j $(JOBS) tests/lit
 UNIT := $(BIN)/python -m pytest -n $(JOBS)
 
 help: ## show the targets
