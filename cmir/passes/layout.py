@@ -54,7 +54,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from cmir.analysis.entailment import Entailment
-from cmir.analysis.facts import facts_of
+from cmir.analysis.facts import conjuncts, facts_of
 from cmir.analysis.layouts import LENGTH, PLACE, Order, Piece, orders_of
 from cmir.analysis.linear import negate, simplify
 from cmir.analysis.rules import fold_statics
@@ -92,7 +92,6 @@ from cmir.dialects.maskspec import (
     ConstantsOp,
     LayoutOp,
     LookupOp,
-    ModOp,
     MonotoneOp,
     Parameter,
     PositionOp,
@@ -105,6 +104,7 @@ from cmir.dialects.maskspec import (
 )
 from cmir.errors import SpecError
 from cmir.passes.canonicalize_intervals import simplify_under
+from cmir.passes.lower_descriptor import BINARY, PREDICATES
 
 MAX_COPIES = 1024
 """Most copies of rules that an order may ask for: pieces of rows times pieces of columns."""
@@ -315,7 +315,7 @@ class _Rewrite:
         ]
         if all(region.is_normal for region, _ in sources):
             body: Region | list[Expr] = [
-                and_(*_conjuncts(where), *_conjuncts(self._moved(clause.condition.data, token, column)))
+                and_(*conjuncts(where), *conjuncts(self._moved(clause.condition.data, token, column)))
                 for region, where, column in parts
                 for clause in region.clauses
             ]
@@ -385,24 +385,6 @@ class _Rewrite:
         return arith.AddiOp(row, emit(self._long(position(op.alignment.data, ZERO))))
 
 
-def _conjuncts(e: Expr) -> tuple[Expr, ...]:
-    return e.args if e.op == "and" else (e,)
-
-
-_BINARY: Mapping[str, type[Operation]] = {
-    "add": arith.AddiOp,
-    "sub": arith.SubiOp,
-    "mul": arith.MuliOp,
-    "floordiv": arith.FloorDivSIOp,
-    "mod": ModOp,
-    "min": arith.MinSIOp,
-    "max": arith.MaxSIOp,
-    "and": arith.AndIOp,
-    "or": arith.OrIOp,
-}
-_PREDICATE = {"eq": "eq", "lt": "slt", "le": "sle"}
-
-
 class _Emitter:
     """Expressions as the ops of a surface rule; equal terms once."""
 
@@ -448,12 +430,12 @@ class _Emitter:
                 return self(maximum(e.args[0], sub(ZERO, e.args[0])))
             case "select":
                 return self.add(arith.SelectOp(*map(self, e.args)))
-            case op if op in _PREDICATE:
-                return self.add(arith.CmpiOp(self(e.args[0]), self(e.args[1]), _PREDICATE[op]))
-            case op if op in _BINARY:
+            case op if op in PREDICATES:
+                return self.add(arith.CmpiOp(self(e.args[0]), self(e.args[1]), PREDICATES[op]))
+            case op if op in BINARY:
                 out = self(e.args[0])
                 for a in e.args[1:]:
-                    out = self.add(_BINARY[op](out, self(a)))  # pyright: ignore[reportCallIssue]
+                    out = self.add(BINARY[op](out, self(a)))  # pyright: ignore[reportCallIssue]
                 return out
             case _:
                 raise SpecError(f"'{e}' cannot be moved to another order of the tokens", self.source)

@@ -43,10 +43,10 @@ class _TorchDomain:
         return self.table[op](*args)
 
     def lookup(self, table: Any, index: Any, number: Any = None) -> Any:
-        raise NotImplementedError("a table order is its table")
+        raise AssertionError("a table order is its table, never evaluated")
 
     def quantify(self, op: str, name: str, lo: Any, hi: Any, env: Mapping[str, Any], body: Callable[[Any], Any]) -> Any:
-        raise NotImplementedError("an order has no quantifier")
+        raise AssertionError("no order is written with a quantifier")
 
 
 @dataclass(frozen=True, eq=False)

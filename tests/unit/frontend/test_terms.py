@@ -121,7 +121,7 @@ conditions = st.deferred(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(conditions)
 def test_terms_mean_what_python_says(source: str):
     want = [[bool(eval(source, {"t": numbers(i, j), "truth": Truth})) for j in range(COLS)] for i in range(ROWS)]

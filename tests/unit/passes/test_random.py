@@ -9,7 +9,7 @@ from random_specs import specs
 
 from cmir.errors import SpecError
 
-EXAMPLES = int(os.environ.get("CMIR_FUZZ", "20"))
+EXAMPLES = int(os.environ.get("CMIR_FUZZ", "30"))
 # What the compiler rightly refuses of what the grammar of random specs can say.
 REFUSED = ("clauses in disjunctive normal form", "this fact never holds")
 
