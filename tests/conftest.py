@@ -3,7 +3,17 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from counts import Counts, recorder, summary
 
 # Triton reads this when a kernel is defined, so it is set before anything imports triton.
 if os.environ.get("CMIR_TEST_GPU") != "1":
@@ -13,3 +23,17 @@ if os.environ.get("CMIR_TEST_GPU") != "1":
 if "CMIR_CACHE_DIR" not in os.environ:
     os.environ["CMIR_CACHE_DIR"] = tempfile.mkdtemp(prefix="cmir-tests-")
     atexit.register(shutil.rmtree, os.environ["CMIR_CACHE_DIR"], ignore_errors=True)
+
+
+@pytest.fixture
+def counts(record_property: Callable[[str, object], None]) -> Counts:
+    """Adds to a figure that is printed at the end of the run, see `counts.py`."""
+    return recorder(record_property)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    reports = (report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, []))
+    if lines := summary(item for report in reports for item in getattr(report, "user_properties", [])):
+        terminalreporter.section("figures")
+        for line in lines:
+            terminalreporter.line(line)
