@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 
 class SourceLocation(NamedTuple):
@@ -72,16 +72,20 @@ def render(severity: str, message: str, location: SourceLocation | None) -> str:
 
 
 class Remark(NamedTuple):
-    """Something worth knowing about a spec that is right: printed as an error is, but nothing fails."""
+    """Something worth knowing about a spec that is right: printed as an error is, but nothing fails.
+
+    A warning is a remark about what is surely not meant, such as a clause that no row ever sees anything by.
+    """
 
     message: str
     location: SourceLocation | None = None
     notes: tuple[Note, ...] = ()
+    severity: Literal["remark", "warning"] = "remark"
 
     def render(self) -> str:
         """The remark and its notes as the command line prints them."""
         notes = (render("note", note.message, note.location) for note in self.notes)
-        return "\n".join((render("remark", self.message, self.location), *notes))
+        return "\n".join((render(self.severity, self.message, self.location), *notes))
 
 
 _listener: ContextVar[Callable[[Remark], None] | None] = ContextVar("cmir_remarks", default=None)

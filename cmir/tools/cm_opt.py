@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.targets.mlir import MLIRTarget
 
-from cmir.errors import CmirError, Remark, SpecError, listening
+from cmir.errors import CmirError, Remark, SpecError, add_source, listening
 from cmir.tools.command_line import CommandLine, explain, help_text, parse_arguments
 from cmir.tools.driver import Observer, emit, parse, run_pipeline
 from cmir.tools.expected import check_expectations
@@ -78,6 +78,7 @@ def _run(argv: Sequence[str]) -> int:
 
     errors = [result for result in results if isinstance(result, SpecError)]
     if verify:
+        add_source(name, text)  # of which each piece announced its own part
         wrong = check_expectations(name, text, errors, remarks)
         for error in wrong:
             _report(error)

@@ -41,7 +41,7 @@ OPTIONS = {
         Option(("--time-passes",), "", "print the time that every pass took (to standard error)"),
         Option(("--print-op-generic",), "", "print the result in the generic syntax"),
         Option(("--print-debuginfo",), "", "print the source location of every op"),
-        Option(("--verify-diagnostics",), "", "succeed if the errors are those in expected-error comments"),
+        Option(("--verify-diagnostics",), "", "succeed if what is reported is what comments announce (see below)"),
     ),
     "Help": (
         Option(("--explain",), "NAME", "print what a pass or target does, and its options"),
@@ -61,6 +61,12 @@ Examples:
   cm-opt --lower-intervals --transpose --choose-axis --lower-descriptor --lower-attention spec.mlir
   cm-opt --load my_pass.py --my-pass spec.mlir    a pass of your own
   cm-opt --explain merge-slots                    what one pass does
+"""
+
+_EXPECTATIONS = """
+Comments for --verify-diagnostics, on the line that a message is for or pointing at it by @+1, @-1, @above, @below:
+  // expected-error@+1 {{part of the message}}                   also expected-warning, expected-remark, expected-note
+  // expected-error-re@below {{at most {{[0-9]+}} clauses}}      inner braces hold a regular expression
 """
 
 
@@ -147,7 +153,7 @@ def help_text(registry: Registry) -> str:
     others = ", ".join(sorted(set(registry.passes) - ours - set(registry.loaded)))
     wrapped = fill(others, 110, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     lines += ["", "Other installed passes (of xDSL's, --cse, --canonicalize and --dce are useful here):", wrapped]
-    return "\n".join(lines) + "\n" + _EXAMPLES
+    return "\n".join(lines) + "\n" + _EXPECTATIONS + _EXAMPLES
 
 
 def explain(name: str, registry: Registry) -> str:

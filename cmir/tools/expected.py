@@ -1,44 +1,72 @@
-"""`--verify-diagnostics`: compare errors with the comments that announce them, as MLIR does.
+"""`--verify-diagnostics`: compare what was reported with the comments that announce it, as MLIR does.
 
     // expected-error@+1 {{use of undefined value}}
     %b = arith.addi %a, %a : i32
 
-`@+N` and `@-N` count lines from the comment, `@above` and `@below` are the neighbours, `expected-note` announces a
-note and `expected-remark` a remark; the text in the braces is any part of the message.
+The kinds are `error`, `warning`, `remark` and `note`. `@+N` and `@-N` count lines from the comment, `@above` and
+`@below` are the neighbours. The text in the braces is any part of the message; in `expected-error-re {{at most
+{{[0-9]+}} clauses}}` inner braces hold a regular expression. Every error, warning and remark must be announced, a note
+may be.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from cmir.errors import Remark, SourceLocation, SpecError
 
 _COMMENT = re.compile(
-    r"expected-(?P<kind>error|note|remark)\s*(?:@(?P<where>[+-]\d+|above|below))?\s*\{\{(?P<text>.*?)\}\}"
+    r"expected-(?P<kind>error|warning|note|remark)(?P<re>-re)?\s*(?:@(?P<where>[+-]\d+|above|below))?\s*"
+    r"\{\{(?P<text>(?(re)(?:.*?\{\{.*?\}\})*.*?|.*?))\}\}"
 )
+_PATTERN = re.compile(r"\{\{(.*?)\}\}")
+
+_OFFSETS = {"": 0, "above": -1, "below": 1}
 
 
-_OFFSETS = {None: 0, "above": -1, "below": 1}
+class _Diagnostic(NamedTuple):
+    kind: str
+    message: str
+    location: SourceLocation | None
 
 
 def check_expectations(
     name: str, text: str, errors: Sequence[SpecError], remarks: Sequence[Remark] = ()
 ) -> list[SpecError]:
-    """What differs: an error or remark that nothing announced, or an announced one that did not come."""
-    unannounced = [("error", error.message, error.location) for error in errors]
-    unannounced += [("remark", remark.message, remark.location) for remark in remarks]
-    notes = [("note", note.message, note.location) for found in (*errors, *remarks) for note in found.notes]
+    """What differs: an error, warning or remark that nothing announced, or an announced one that did not come."""
+    unannounced = [_Diagnostic("error", error.message, error.location) for error in errors]
+    unannounced += [_Diagnostic(remark.severity, remark.message, remark.location) for remark in remarks]
+    notes = [_Diagnostic("note", *note) for found in (*errors, *remarks) for note in found.notes]
     missing: list[SpecError] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for place, comment in _comments(name, text):
+        kind = comment["kind"]
+        try:
+            wanted = re.compile(_pattern(comment))
+        except re.error as error:
+            missing.append(SpecError(f"no regular expression in 'expected-{kind}-re': {error}", place))
+            continue
+        where = comment["where"] or ""
+        line = place.line + (_OFFSETS[where] if where in _OFFSETS else int(where))
+        candidates = notes if kind == "note" else unannounced
+        for found in candidates:
+            at_line = found.location is not None and found.location.line == line
+            if found.kind == kind and at_line and wanted.search(found.message):
+                candidates.remove(found)
+                break
+        else:
+            missing.append(SpecError(f'expected {kind} "{comment["text"]}" was not produced', place))
+    return missing + [SpecError(f"unexpected {found.kind}: {found.message}", found.location) for found in unannounced]
+
+
+def _comments(name: str, text: str) -> Iterator[tuple[SourceLocation, re.Match[str]]]:
+    for number, line in enumerate(text.split("\n"), 1):
         for comment in _COMMENT.finditer(line):
-            kind, where, part = comment["kind"], comment["where"], comment["text"]
-            wanted = number + (_OFFSETS[where] if where in _OFFSETS else int(where))
-            candidates = notes if kind == "note" else unannounced
-            for candidate in candidates:
-                found, message, location = candidate
-                if found == kind and part in message and location is not None and location.line == wanted:
-                    candidates.remove(candidate)
-                    break
-            else:
-                place = SourceLocation(name, number, comment.start() + 1)
-                missing.append(SpecError(f'expected {kind} "{part}" was not produced', place))
-    return missing + [SpecError(f"unexpected {kind}: {message}", location) for kind, message, location in unannounced]
+            yield SourceLocation(name, number, comment.start() + 1), comment
+
+
+def _pattern(comment: re.Match[str]) -> str:
+    """A regular expression for a part of the message."""
+    if comment["re"] is None:
+        return re.escape(comment["text"])
+    pieces = _PATTERN.split(comment["text"])  # plain text and patterns take turns
+    return "".join(piece if k % 2 else re.escape(piece) for k, piece in enumerate(pieces))

@@ -109,6 +109,60 @@ def test_verify_diagnostics_reports_what_differs(spec: str, capsys: pytest.Captu
     )
 
 
+REPORTS = str(Path(__file__).parents[2] / "lit" / "tools" / "inputs" / "reports.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "// expected-warning@+1 {{of @twice}} expected-warning@+1 {{of @twice}}\n"
+            "func.func private @warning_twice()\n",
+            '{}:1:38: error: expected warning "of @twice" was not produced\n'
+            "// expected-warning@+1 {{of @twice}} expected-warning@+1 {{of @twice}}\n" + " " * 37 + "^\n",
+        ),
+        (
+            "func.func private @warning_x()\nfunc.func private @remark_y()\n",
+            "{}:1:1: error: unexpected warning: a warning of @x\nfunc.func private @warning_x()\n^\n"
+            "{}:2:1: error: unexpected remark: a remark of @y\nfunc.func private @remark_y()\n^\n",
+        ),
+        (
+            "// expected-error-re@+1 {{of {{(}}}}\nfunc.func private @error_x()\n",
+            "{}:1:4: error: no regular expression in 'expected-error-re': missing ), unterminated subpattern at "
+            "position 4\n"
+            "// expected-error-re@+1 {{of {{(}}}}\n   ^\n"
+            "{}:2:1: error: unexpected error: an error of @x\nfunc.func private @error_x()\n^\n",
+        ),
+        (
+            "// expected-error-re@+1 {{of @.}}\nfunc.func private @error_x()\n",
+            '{}:1:4: error: expected error "of @." was not produced\n// expected-error-re@+1 {{of @.}}\n   ^\n'
+            "{}:2:1: error: unexpected error: an error of @x\nfunc.func private @error_x()\n^\n",
+        ),
+    ],
+    ids=["one for each", "unexpected", "no expression", "outside of inner braces"],
+)
+def test_what_comments_do_not_announce(text: str, message: str, spec: str, capsys: pytest.CaptureFixture[str]):
+    Path(spec).write_text(text)
+    said = run_error(capsys, "--verify-diagnostics", "--load", REPORTS, "--report", spec)
+    assert said == message.replace("{}:", f"{spec}:")
+
+
+def test_unexpected_diagnostics_of_every_piece_show_their_line(spec: str, capsys: pytest.CaptureFixture[str]):
+    Path(spec).write_text("broken\n// -----\nbroken too\n")
+    assert run_error(capsys, "--verify-diagnostics", "--split-input-file", spec) == (
+        f"{spec}:1:1: error: unexpected error: unknown operation 'broken'\nbroken\n^\n"
+        f"{spec}:3:1: error: unexpected error: unknown operation 'broken'\nbroken too\n^\n"
+    )
+
+
+def test_warnings_fail_nothing(spec: str, capsys: pytest.CaptureFixture[str]):
+    Path(spec).write_text("func.func private @warning_x()\n")
+    assert main(["--load", REPORTS, "--report", spec]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"{spec}:1:1: warning: a warning of @x\nfunc.func private @warning_x()\n^\n"
+    assert "@warning_x" in captured.out
+
+
 def test_help_names_every_pass_of_the_pipeline(capsys: pytest.CaptureFixture[str]):
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
