@@ -14,6 +14,7 @@ import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, cast
 
@@ -34,7 +35,9 @@ from cmir.lowering.hooks import fill
 from cmir.lowering.ssa import INDENT, Statements
 from cmir.lowering.visibility import Axis, Kernel, bits_hooks, visibility_hooks
 
-PARTS = ("preprocess", "steps", "forward", "backward")
+PREPROCESS = ("rule", "tiles", "order", "preprocess")
+PARTS = (*PREPROCESS, "steps", "forward", "backward")
+IMPORTS = "import triton\nimport triton.language as tl"
 COMMON = ("z", "rows", "cols", "META")
 _INDEX = {"rows": "i", "cols": "j", "row": "i", "col": "j", "entry": "e"}
 
@@ -107,12 +110,14 @@ def print_module(module: ModuleOp, preprocess: PreprocessOp) -> str:
     hooks = {**_slot_hooks(preprocess), **_bit_hooks(preprocess), **_fact_hooks(preprocess)}
     for kernel in kernels:
         hooks |= _visibility(preprocess, kernel)
-    parts: list[str] = []
-    for part in PARTS:
-        text = Path(skeletons.__path__[0], f"{part}.py").read_text()
-        mine = {name: source for name, source in hooks.items() if f"# hook: {name}\n" in text}
-        parts.append(_body(fill(text, mine, metadata_parameters(preprocess))))
-    return "\n\n\n".join([_header(preprocess, kernels), *parts]) + "\n"
+    return _header(preprocess, kernels) + fill(skeleton(PARTS), hooks, metadata_parameters(preprocess))
+
+
+@cache
+def skeleton(parts: tuple[str, ...]) -> str:
+    """The named skeletons, of which each may use those before it, as one module without docstring, hooks unfilled."""
+    texts = [Path(skeletons.__path__[0], f"{part}.py").read_text() for part in parts]
+    return "\n\n\n".join([IMPORTS, *(map(_body, texts))]) + "\n"
 
 
 def _kernels(module: ModuleOp, preprocess: PreprocessOp) -> list[KernelOp]:
@@ -169,8 +174,7 @@ def _header(preprocess: PreprocessOp, kernels: Sequence[KernelOp]) -> str:
     for kernel in kernels:
         table, mode = kernel.visible.table, kernel.visible.mode.data
         lines.append(f"{kernel.role.data}: tests " + (mode if table is None else f"the {table[0]} table, {mode}"))
-    lines += ['"""', "", "import triton", "import triton.language as tl"]
-    return "\n".join(lines)
+    return "\n".join([*lines, '"""', "", ""])
 
 
 def describe(origins: Sequence[str]) -> str:
@@ -328,7 +332,7 @@ def _function(name: str, parameters: Sequence[str], body: Sequence[str]) -> str:
 
 
 def _body(source: str) -> str:
-    """A filled skeleton without its module docstring and imports."""
+    """A skeleton without its module docstring and imports."""
     tree = ast.parse(source)
     lines = source.splitlines()
     heads = [n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import cmir
-import cmir.lowering.skeletons as skeletons
 from cmir import zoo
-from cmir.lowering.triton import PARTS
+from cmir.lowering.hooks import hook_names
+from cmir.lowering.triton import PARTS, skeleton
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 ROOT = Path(__file__).parents[3]
@@ -42,12 +42,8 @@ def functions(source: str) -> dict[str, str]:
     return out
 
 
-def skeleton_text() -> str:
-    return "\n".join(Path(skeletons.__path__[0], f"{part}.py").read_text() for part in PARTS)
-
-
 def hooks() -> set[str]:
-    return set(re.findall(r"^# hook: (\w+)$", skeleton_text(), re.MULTILINE))
+    return set(hook_names(skeleton(PARTS)))
 
 
 def generated(source: str) -> str:
@@ -68,12 +64,12 @@ def test_golden(name: str, statics: dict[str, int]) -> None:
 
 def test_the_rest_is_the_skeletons() -> None:
     source = functions(zoo.load("causal").source("triton"))
-    skeleton = functions(skeleton_text())
-    assert source.keys() == skeleton.keys()
-    same = [name for name in skeleton if name not in hooks() and "META" not in skeleton[name]]
+    skeletons = functions(skeleton(PARTS))
+    assert source.keys() == skeletons.keys()
+    same = [name for name in skeletons if name not in hooks() and "META" not in skeletons[name]]
     assert len(same) > 10
     for name in same:
-        assert source[name] == skeleton[name], name
+        assert source[name] == skeletons[name], name
 
 
 @pytest.mark.parametrize(("name", "statics"), MASKS, ids=IDS)

@@ -1,0 +1,138 @@
+# pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: reportAttributeAccessIssue=false, reportAssignmentType=false
+"""What the preprocess kernels know of a mask: its metadata, its slots, its rule of a pair, and its facts.
+
+The functions below a `# hook:` line are the mask; the ones here are the causal mask, without facts. META stands for
+the mask's metadata. What a fact found is a *status word*, (number of the broken fact) << 32 | index, and the smallest
+one counts.
+"""
+
+import triton
+import triton.language as tl
+
+NO_BREAK: tl.constexpr = tl.constexpr(0x7FFFFFFFFFFFFFFF)
+"""Status of a program that found no broken fact: larger than any status word."""
+
+OVERFLOW: tl.constexpr = tl.constexpr(0x7FFFFFFE)
+"""In place of a fact's number in a status word: a list of tiles was too short."""
+
+
+@triton.jit
+def wide(value):
+    """As int64, in which rules are computed: with int32 metadata and constants nothing wraps."""
+    return tl.full([], 0, tl.int64) + value
+
+
+@triton.jit
+def scalar_value(value, stride, POINTER: tl.constexpr, z):
+    """The scalar metadatum of mask z as int64; one beyond 2^40 either way saturates, so that sums do not wrap."""
+    if POINTER:
+        value = tl.load(value + z.to(tl.int64) * stride)
+    return saturate(value)
+
+
+@triton.jit
+def table_value(table, stride, index, z):
+    """The entries `index` of mask z's table as int64, saturated likewise."""
+    return saturate(tl.load(table + z.to(tl.int64) * stride + index))
+
+
+@triton.jit
+def saturate(value):
+    if value.dtype == tl.int64:
+        value = tl.minimum(tl.maximum(value, -1099511627776), 1099511627776)
+    return wide(value)
+
+
+@triton.jit
+def nearest_value(table, stride, index, length, z):
+    """The same for an index that may lie outside [0, length): the nearest entry; 0 where there is none."""
+    inside = tl.maximum(tl.minimum(index, length - 1), 0)
+    return saturate(tl.load(table + z.to(tl.int64) * stride + inside, mask=inside < length, other=0))
+
+
+@triton.jit
+def floor_div(a, k):
+    """a // k rounded down, for k > 0: the language's division, which on a GPU rounds toward zero."""
+    return tl.where(a >= 0, a // k, -((k - 1 - a) // k))
+
+
+@triton.jit
+def floor_mod(a, k):
+    """The remainder of `floor_div`: from 0 to k - 1."""
+    return a - floor_div(a, k) * k
+
+
+# hook: store_row_slots
+@triton.jit
+def store_row_slots(table, i, mask, z, rows, cols, META):
+    tl.store(table + i, 0, mask=mask)
+    tl.store(table + rows + i, tl.minimum(i + 1, cols), mask=mask)
+
+
+# hook: store_col_slots
+@triton.jit
+def store_col_slots(table, j, mask, z, rows, cols, META):
+    tl.store(table + j, tl.minimum(j, rows), mask=mask)
+    tl.store(table + cols + j, rows, mask=mask)
+
+
+# hook: row_hull
+@triton.jit
+def row_hull(i, z, rows, cols, META):
+    """Columns [lo, hi) beyond which row i sees nothing; lo >= hi: it sees nothing at all."""
+    return tl.zeros_like(i), tl.minimum(i + 1, cols)
+
+
+# hook: pair_visible
+@triton.jit
+def pair_visible(i, j, z, rows, cols, META):
+    """Whether rows i, [M, 1], see columns j, [1, N]: broadcastable to [M, N]."""
+    return j <= i
+
+
+# hook: tiles_visible
+@triton.jit
+def tiles_visible(i, j, z, rows, cols, META):
+    """Whether some row of i, [M], may see some column of a tile, and whether some may not see some: a line of j a tile.
+
+    Both may be true where they need not be; a row of a tile is false only where it is so of all its pairs.
+    """
+    return tl.min(j, axis=1) <= tl.max(i), tl.max(j, axis=1) > tl.min(i)
+
+
+# hook: scalar_facts
+@triton.jit
+def scalar_facts(z, rows, cols, META):
+    return 0
+
+
+# hook: row_facts
+@triton.jit
+def row_facts(i, z, rows, cols, META):
+    return tl.zeros_like(i)
+
+
+# hook: col_facts
+@triton.jit
+def col_facts(j, z, rows, cols, META):
+    return tl.zeros_like(j)
+
+
+# hook: entry_facts
+@triton.jit
+def entry_facts(e, z, rows, cols, META):
+    return tl.zeros_like(e)
+
+
+@triton.jit
+def first_break(fact, index, mask):
+    """The smallest status word of a vector: (number of the broken fact) << 32 | index."""
+    word = (fact.to(tl.int64) << 32) | index.to(tl.int64)
+    return tl.min(tl.where(mask & (fact > 0), word, NO_BREAK))
+
+
+@triton.jit
+def too_many(tile):
+    """The status word of a tile row (or column) that touches more tiles than its list holds."""
+    return (tl.full([], OVERFLOW, tl.int64) << 32) | tile.to(tl.int64)
