@@ -39,8 +39,9 @@ A `packed` spec is what `--pack` leaves: metadata and facts of many sequences in
 its rule is in its interval tables. Its expressions may use `first` and the lengths of free tables (`start_length`), and
 `as` gives the words in which a message quotes a fact.
 
-The ops stand in `spec_ops.py` (the spec and what it holds) and `spec_rules.py` (what a surface rule is made of), which
-build on `spec_types.py`, `spec_syntax.py` and `spec_names.py`; this module is where they are imported from.
+The ops stand in `spec_ops.py` (the spec and its Regions), `spec_items.py` (facts and layouts), `spec_scope.py` (what
+a spec declares) and `spec_rules.py` (what a surface rule is made of), which build on `spec_types.py`, `spec_syntax.py`
+and `spec_names.py`; this module is where they are imported from.
 """
 
 from __future__ import annotations
@@ -48,21 +49,17 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from cmir.dialects.expr import ExprAttr as ExprAttr
+from cmir.dialects.spec_items import OPTIONAL_ARGUMENTS as OPTIONAL_ARGUMENTS
+from cmir.dialects.spec_items import AssumeOp as AssumeOp
+from cmir.dialects.spec_items import ContiguousOp as ContiguousOp
+from cmir.dialects.spec_items import LayoutOp as LayoutOp
+from cmir.dialects.spec_items import MonotoneOp as MonotoneOp
+from cmir.dialects.spec_items import NondecreasingOp as NondecreasingOp
 from cmir.dialects.spec_names import check_axis as check_axis
 from cmir.dialects.spec_names import check_indices as check_indices
-from cmir.dialects.spec_ops import OPTIONAL_ARGUMENTS as OPTIONAL_ARGUMENTS
-from cmir.dialects.spec_ops import AssumeOp as AssumeOp
 from cmir.dialects.spec_ops import ClauseOp as ClauseOp
-from cmir.dialects.spec_ops import ConstantsOp as ConstantsOp
-from cmir.dialects.spec_ops import ContiguousOp as ContiguousOp
-from cmir.dialects.spec_ops import LayoutOp as LayoutOp
-from cmir.dialects.spec_ops import MonotoneOp as MonotoneOp
-from cmir.dialects.spec_ops import NondecreasingOp as NondecreasingOp
 from cmir.dialects.spec_ops import RegionOp as RegionOp
 from cmir.dialects.spec_ops import SpecOp as SpecOp
-from cmir.dialects.spec_ops import check_expr as check_expr
-from cmir.dialects.spec_ops import check_names as check_names
-from cmir.dialects.spec_ops import check_where as check_where
 from cmir.dialects.spec_ops import enclosing_spec as enclosing_spec
 from cmir.dialects.spec_ops import spec_of as spec_of
 from cmir.dialects.spec_rules import ColsOp as ColsOp
@@ -75,6 +72,10 @@ from cmir.dialects.spec_rules import VisibleOp as VisibleOp
 from cmir.dialects.spec_rules import YieldOp as YieldOp
 from cmir.dialects.spec_rules import check_condition as check_condition
 from cmir.dialects.spec_rules import position as position
+from cmir.dialects.spec_scope import ConstantsOp as ConstantsOp
+from cmir.dialects.spec_scope import check_expr as check_expr
+from cmir.dialects.spec_scope import check_names as check_names
+from cmir.dialects.spec_scope import check_where as check_where
 from cmir.dialects.spec_syntax import parse_body as parse_body
 from cmir.dialects.spec_syntax import parse_range as parse_range
 from cmir.dialects.spec_syntax import parse_value as parse_value

@@ -1,4 +1,7 @@
-"""Every name in an expression is declared (or bound) and used as what it is; tables are read along their own axis."""
+"""Every name in an expression is declared (or bound) and used as what it is; tables are read along their own axis.
+
+Each check raises VerifyException with what is wrong and how it is written right; a misspelt name is told its neighbour.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The ops that a surface rule is made of, beside `arith`: what SSA over `%i` and `%j` may say."""
+"""The ops that a surface rule is made of, beside `arith`: what SSA over `%i` and `%j` may say.
+
+`rows`, `cols` and `position` say where a row stands, `lookup` reads a table or a constant table, `mod` is the remainder
+of floor division, `exists` tries a static range of numbers, and `visible` ends the rule. They are what SSA lacks to say
+every expression of `cmir.dialects.expr`, which is what passes make of a rule (`cmir.analysis.rules`).
+"""
 
 from __future__ import annotations
 

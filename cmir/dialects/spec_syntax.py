@@ -1,4 +1,8 @@
-"""Parsing and printing that several ops of `maskspec` and its neighbours share."""
+"""Parsing and printing that several ops of `maskspec` and its neighbours share.
+
+range ::= `[` expr `,` expr `)`     // half-open; closed, `]`, where an index is bound
+where ::= `where` name `=` expr     // text may use the name in place of the expression; the IR holds the expression
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What a spec declares: metadata and the types of tables. The pieces of `maskspec` begin here; it imports them all."""
+"""What metadata a spec may declare, and the type of tables. The other pieces of `maskspec` build on this one.
+
+A *scalar* is one integer per sequence; a *static* is known when the mask is compiled; a *table* has an entry per row,
+per column, or is *free*: of a length of its own, which expressions read by `length_name`.
+"""
 
 from __future__ import annotations
 
