@@ -1,0 +1,134 @@
+"""Prints the visibility test of a Hopper kernel: the source of its `prepare_*`, `words_*` and `select_*` hooks.
+
+A warpgroup owns 64 FIXED positions (query rows in the forward pass, keys in the backward pass) and walks over N MOVING
+ones. It never compares a pair: what it sees of a tile becomes words of one bit a pair, and one select reads them
+(skeletons/hopper.py has the three forms). Two producers make the words:
+
+    intervals   bits [lo - start, hi - start) of a word, clamped: two counts and two shifts a slot, for all its pairs
+    memory      the words that the preprocess kernel packed
+
+- *words* of the FIXED axis: line words. Endpoints are loaded once, in `prepare_*`; slots are united by `or`.
+- *live words*: many slots of which a tile has few. The tile's own, from the live word of its list entry, are loaded and
+  united in a loop.
+- a table of the MOVING axis, where the FIXED one is unbounded: across words, one of the endpoints of every column.
+- *bits*: packed words of the rows, read as packed words by rows, as across words by columns.
+
+`words_*` runs a tile ahead of its use, so that what it loads is there in time; `select_*` gets what it returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from cmir.lowering.visibility import Axis
+
+WordKernel = Literal["forward", "backward"]
+
+OWN_AXIS: dict[WordKernel, Axis] = {"forward": "rows", "backward": "cols"}
+"""The axis whose positions are FIXED in a kernel."""
+
+
+def word_axis(kernel: WordKernel, row_slots: int | None, col_slots: int | None) -> Axis:
+    """Whose table `kernel` makes its words of: its own axis's wherever that is bounded (None: it is not)."""
+    own = OWN_AXIS[kernel]
+    other: Axis = "cols" if own == "rows" else "rows"
+    return own if {"rows": row_slots, "cols": col_slots}[own] is not None else other
+
+
+def interval_hooks(
+    kernel: WordKernel, axis: Axis, slots: int, live: bool, comments: Sequence[Sequence[str]]
+) -> dict[str, str]:
+    """The hooks of `kernel` for words of the table of `axis` with `slots` slots: hook name -> source.
+
+    `comments` says for each slot what fills it, one string per Region and clause; it is printed where the slot is
+    read. Raises ValueError if there is not one list per slot.
+    """
+    if len(comments) != slots:
+        raise ValueError(f"{slots} slots, but comments for {len(comments)}")
+    notes = [f"slot {slot}: {'; '.join(comment)}".removesuffix(": ") for slot, comment in enumerate(comments)]
+    own = axis == OWN_AXIS[kernel]
+    prepare = _own_endpoints(notes) if own and not live else ["return (n_table,)"]
+    if own:
+        word, none, position = "line_word({lo}, {hi}, start, N)", "no_line_word(N)", "lines(first, N)"
+    else:
+        word, none, position = "across_word({lo}, {hi}, first)", "no_across_word(N)", "columns(start, N)"
+    if live:
+        words = _live_words(notes, word, none, position)
+    elif own:
+        ends = [(f"slots[{2 * k}]", f"slots[{2 * k + 1}]") for k in range(slots)]
+        words = _united(notes, [word.format(lo=lo, hi=hi) for lo, hi in ends], none)
+    else:
+        loads = [f"position = {position}", "inside = position < n_table"] if slots else []
+        ends = [tuple(_load(end, str(k)) for end in range(2)) for k in range(slots)]
+        words = [*loads, *_united(notes, [word.format(lo=lo, hi=hi) for lo, hi in ends], none)]
+    return _hooks(kernel, prepare, words, "select_lines" if own else "select_across")
+
+
+def packed_hooks(kernel: WordKernel, comment: str) -> dict[str, str]:
+    """The hooks of `kernel` for packed bits, `table` with `n_table` words a row: hook name -> source.
+
+    Every listed tile has all of its words, so that nothing is masked: those past the last row or column are zero.
+    """
+    if OWN_AXIS[kernel] == "rows":
+        words = [
+            # The words of a row are whole tiles, four each: said so that those of a tile are loaded as one.
+            "row = packed_lines(first, N) * (n_table // 4 * 4) + start // 32",
+            "word = gl.arange(0, N // 32, gl.SliceLayout(0, packed_layout(N)))",
+            "return gl.load(table + row[:, None] + word[None, :])",
+        ]
+        select = "select_packed"
+    else:
+        words = [
+            "word = first // 32 + gl.arange(0, 2, gl.SliceLayout(1, across_layout()))",
+            "return gl.load(table + (columns(start, N) * n_table)[None, :] + word[:, None])",
+        ]
+        select = "select_across"
+    return _hooks(kernel, ["return (n_table,)"], [f"# bits: {comment}", *words], select)
+
+
+def _hooks(kernel: WordKernel, prepare: Sequence[str], words: Sequence[str], select: str) -> dict[str, str]:
+    parts = {
+        f"prepare_{kernel}": ("table, first, n_table, N: gl.constexpr", prepare),
+        f"words_{kernel}": ("slots, table, first, start, n_table, live, N: gl.constexpr", words),
+        f"select_{kernel}": ("score, words, N: gl.constexpr", [f"return {select}(score, words, N)"]),
+    }
+    return {
+        name: "\n".join(["@gluon.jit", f"def {name}({parameters}):", *(f"    {line}" for line in body)]) + "\n"
+        for name, (parameters, body) in parts.items()
+    }
+
+
+def _load(end: int, slot: str) -> str:
+    return f"gl.load(table + (2 * {slot} + {end}) * n_table + position, mask=inside, other=0)"
+
+
+def _own_endpoints(notes: Sequence[str]) -> list[str]:
+    if not notes:
+        return ["return (n_table,)"]
+    body = ["position = lines(first, N)", "inside = position < n_table"]
+    for slot, note in enumerate(notes):
+        body += [f"# {note}", *(f"{name}{slot} = {_load(end, str(slot))}" for end, name in enumerate(("lo", "hi")))]
+    return [*body, f"return {', '.join(f'lo{slot}, hi{slot}' for slot in range(len(notes)))}"]
+
+
+def _united(notes: Sequence[str], words: Sequence[str], none: str) -> list[str]:
+    body: list[str] = []
+    for slot, (note, word) in enumerate(zip(notes, words, strict=True)):
+        body += [f"# {note}", f"seen {'|=' if slot else '='} {word}"]
+    return [*(body or [f"seen = {none}"]), "return seen"]
+
+
+def _live_words(notes: Sequence[str], word: str, none: str, position: str) -> list[str]:
+    return [
+        *(f"# {note}" for note in notes),
+        f"position = {position}",
+        "inside = position < n_table",
+        f"seen = {none}",
+        "entry = gl.load(live)",
+        "for slot in range(entry & 0xFFF, (entry >> 12) & 0xFFF):",
+        f"    lo = {_load(0, 'slot')}",
+        f"    hi = {_load(1, 'slot')}",
+        f"    seen |= {word.format(lo='lo', hi='hi')}",
+        "return seen",
+    ]
