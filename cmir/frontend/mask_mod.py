@@ -50,6 +50,8 @@ class MaskModSpec(MaskSpec):
     captured: dict[str, Any]
     """The captured tensors, as `describe` takes them: integers, leading dimensions for sequences and heads. Where a
     table may be read at a negative index, its length too: `table_size`."""
+    sources: dict[str, torch.Tensor]
+    """The tensors themselves, by the same names, as the predicate captured them."""
     metadata: dict[str, Term | Table]
     hints: list[str]
     """Facts that hold for the captured data, are not declared, and may spare the mask its packed bits."""
@@ -83,7 +85,7 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
             raise SpecError(f"mask_mod captures no table '{table}' to be nondecreasing; its tables: {has}", where)
         spec.assume(known[table].nondecreasing())
     spec.region("all", 0, spec.rows, visible=visible)
-    spec.captured, spec.metadata = importer.captured, importer.metadata
+    spec.captured, spec.metadata, spec.sources = importer.captured, importer.metadata, importer.sources
     spec.hints = [
         f"'{table}' never falls in the captured data: if that holds for all data, say nondecreasing=['{table}'] for "
         "intervals in place of packed bits"
@@ -147,6 +149,7 @@ class _Importer:
         self.names = names
         self.where = where
         self.captured: dict[str, Any] = {}
+        self.sources: dict[str, torch.Tensor] = {}
         self.metadata: dict[str, Term | Table] = {}
         self._declared: dict[tuple[int, str, bool], str] = {}
 
@@ -252,8 +255,6 @@ class _Importer:
         return self.spec.where(index < 0, index + cast("Term", self.metadata[size]), index)
 
     def _declare(self, tensor: torch.Tensor, lead: str, table: bool) -> str:
-        import torch
-
         key = (id(tensor), lead, table)
         if key in self._declared:
             return self._declared[key]
@@ -265,8 +266,8 @@ class _Importer:
             count += 1
             name = f"{base}_{count}"
         self.metadata[name] = self.spec.table(name, per="free") if table else self.spec.scalar(name)
-        wide = tensor if tensor.dtype in (torch.int32, torch.int64) else tensor.to(torch.int32)
-        self.captured[name] = wide[None] if lead == "h" else wide
+        self.sources[name] = tensor
+        self.captured[name] = as_metadatum(tensor, of_heads=lead == "h")
         self._declared[key] = name
         return name
 
@@ -284,6 +285,14 @@ class _Importer:
         if isinstance(value, float):
             raise SpecError(f"{INTEGERS_ONLY}; it uses {value}")
         return value
+
+
+def as_metadatum(tensor: torch.Tensor, *, of_heads: bool = False) -> torch.Tensor:
+    """A captured tensor as `describe` takes it: integers; a tensor of heads alone is one of a batch of 1."""
+    import torch
+
+    wide = tensor if tensor.dtype in (torch.int32, torch.int64) else tensor.to(torch.int32)
+    return wide[None] if of_heads else wide
 
 
 def _form(node: Any) -> Any:

@@ -1,0 +1,1 @@
+"""cmir inside of other libraries; each is imported when its module is, and is an extra of its own."""

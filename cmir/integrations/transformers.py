@@ -1,0 +1,200 @@
+# pyright: basic
+"""`attn_implementation="cmir"` for models of Hugging Face transformers.
+
+    import cmir.integrations.transformers
+    cmir.integrations.transformers.register()
+    model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="cmir")
+
+A model makes its masks once per forward pass, from mask functions of `transformers.masking_utils`; here each becomes a
+compiled mask and its descriptor, which all layers of that kind read. Masks are compiled when their structure is first
+met: other lengths, position ids, padding or offsets are other metadata. What stays with `scaled_dot_product_attention`,
+and why, is said once, as a warning; a step of one token is left to it without a word, since there is nothing to skip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from importlib.metadata import version
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import causal_mask_function, prepare_padding_mask, sdpa_mask
+from transformers.utils import logging
+
+import cmir
+from cmir.errors import CmirError, SpecError
+from cmir.frontend.mask_mod import MaskModSpec, as_metadatum, from_mask_mod
+from cmir.integrations.closures import Opaque, structure
+from cmir.integrations.mask_functions import Rewritten, rewritten
+from cmir.runtime.descriptor import Descriptor
+from cmir.runtime.mask import CompiledMask
+
+OLDEST = (5, 24)
+"""The oldest release of transformers whose mask interface is the one used here."""
+
+MAX_MASKS = 256
+"""Compiled masks that are remembered by the structure of their function."""
+
+logger = logging.get_logger(__name__)
+
+
+def register(name: str = "cmir") -> None:
+    """Makes `attn_implementation=name` known to transformers; calling it again changes nothing.
+
+    Raises:
+        CmirError: transformers is older than the mask interface that this was written for.
+    """
+    found = tuple(int(part) for part in version("transformers").split(".")[:2])
+    if found < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        raise CmirError(f"transformers {version('transformers')} is too old; expected {wanted} or newer")
+    AttentionInterface.register(name, attention_forward)
+    AttentionMaskInterface.register(name, make_mask)
+
+
+@torch.compiler.disable
+def make_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: Any = 0,
+    kv_offset: int = 0,
+    mask_function: Callable[..., Any] = causal_mask_function,
+    attention_mask: torch.Tensor | None = None,
+    device: torch.device | str = "cpu",
+    **kwargs: Any,
+) -> Descriptor | torch.Tensor | None:
+    """The mask of one forward pass; arguments as transformers gives them to every mask interface.
+
+    Returns:
+        The descriptor; or, for one token and where cmir says why in a warning, what sdpa takes.
+    """
+    why = None
+    if not isinstance(q_offset, int):
+        why = "a static cache keeps its length on the device"
+    elif q_length > 1:
+        try:
+            return _describe(mask_function, (q_length, kv_length), (q_offset, kv_offset), attention_mask, device)
+        except SpecError as error:
+            why = error.message
+    if why is not None:
+        logger.warning_once(f"cmir leaves a mask to sdpa: {why}")
+    return sdpa_mask(
+        batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, device=device, **kwargs
+    )
+
+
+def attention_forward(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: Descriptor | torch.Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
+    position_bias: torch.Tensor | None = None,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, None]:
+    """One layer's attention, [B, rows, Hq, Dv]: cmir's if `make_mask` returned a descriptor, else sdpa's.
+
+    `s_aux` [Hq] are attention sinks: logits that take part in the softmax and have no value.
+    """
+    refused = {
+        "dropout": dropout > 0,
+        "softcap": softcap is not None,
+        "position_bias": position_bias is not None,
+    }
+    if isinstance(attention_mask, Descriptor) and any(refused.values()):
+        what = " and ".join(name for name, given in refused.items() if given)
+        raise CmirError(
+            f"attn_implementation='cmir' has no {what}, which {type(module).__name__} asks for; change the model's "
+            "config, or take another attn_implementation"
+        )
+    if not isinstance(attention_mask, Descriptor):
+        if isinstance(attention_mask, torch.Tensor) and query.shape[2] > 1:
+            logger.warning_once("cmir leaves a layer to sdpa, which was given a dense mask")
+        if s_aux is not None:
+            key, value, attention_mask = _with_sinks(query, key, value, attention_mask, s_aux)
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask,
+            dropout=dropout, scaling=scaling, softcap=softcap, position_bias=position_bias, **kwargs,
+        )  # fmt: skip
+    out, lse = cmir.attention(query, key, value, attention_mask, scale=scaling, return_lse=True)
+    if s_aux is not None:
+        out = out * torch.sigmoid(lse - s_aux.float()[:, None])[..., None].to(out.dtype)
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _with_sinks(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, sinks: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Keys, values and an additive mask with one column more for sdpa: a sink is a key of zeros with a bias."""
+    if mask is None and query.shape[2] > 1:
+        raise CmirError("attention sinks go without a descriptor for one token, or with a mask")
+    bias = query.new_zeros((1, 1, query.shape[2], key.shape[2])) if mask is None else mask
+    if bias.dtype == torch.bool:
+        bias = torch.zeros_like(bias, dtype=query.dtype).masked_fill(~bias, torch.finfo(query.dtype).min)
+    shape = (query.shape[0], query.shape[1], query.shape[2])
+    column = sinks.to(query.dtype)[None, :, None].expand(shape)[..., None]
+    mask = torch.cat([bias.expand(*shape, key.shape[2]), column], -1)
+    key, value = (torch.nn.functional.pad(x, (0, 0, 0, 1)) for x in (key, value))
+    return key, value, mask
+
+
+_masks: dict[Hashable, tuple[CompiledMask, dict[str, int]]] = {}
+"""By structure: the compiled mask, and which of the captured tensors is which metadatum."""
+
+
+def _describe(
+    function: Callable[..., Any],
+    lengths: tuple[int, int],
+    offsets: tuple[int, int],
+    attention_mask: torch.Tensor | None,
+    device: torch.device | str,
+) -> Descriptor:
+    padding = prepare_padding_mask(attention_mask, lengths[1], offsets[1])
+    if padding is not None:
+        padding = padding[:, offsets[1] : offsets[1] + lengths[1]].to(torch.bool)
+        if bool(padding.all()):
+            padding = None
+    form = rewritten(function, offsets, padding, device)
+    try:
+        key, tensors = structure(form.function)
+    except Opaque:
+        key, tensors = None, []
+    known = _masks.get(key) if key is not None else None
+    if known is None:
+        spec = _imported(form)
+        mask = cmir.compile(spec)
+        metadata: dict[str, Any] = spec.captured
+        places = {name: at for name, source in spec.sources.items() for at, t in enumerate(tensors) if t is source}
+        if key is not None and places.keys() == metadata.keys():
+            if len(_masks) >= MAX_MASKS:
+                _masks.pop(next(iter(_masks)))
+            _masks[key] = mask, places
+    else:
+        mask, places = known
+        metadata = {name: as_metadatum(tensors[at]) for name, at in places.items()}
+    return mask.describe(rows=lengths[0], cols=lengths[1], device=device, **metadata)
+
+
+def _imported(form: Rewritten) -> MaskModSpec:
+    """The function as a spec, with what is known of its tensors."""
+    spec = from_mask_mod(form.function, name="transformers_mask")
+    names = {id(tensor): name for name, tensor in spec.sources.items()}
+    for kind, tensors in form.facts:
+        if not all(id(tensor) in names for tensor in tensors):
+            continue
+        terms: list[Any] = [spec.metadata[names[id(tensor)]] for tensor in tensors]
+        if kind == "nondecreasing":
+            spec.assume(terms[0].nondecreasing())
+        elif kind == "around":
+            first, end = (term[spec.i] for term in terms)
+            spec.assume(first <= spec.i, spec.i <= end)
+        else:
+            spec.assume(terms[0] >= 0)
+    return spec

@@ -1,0 +1,223 @@
+# pyright: basic
+"""attn_implementation="cmir" against "sdpa": masks pair by pair, then logits and gradients of small models."""
+
+import importlib
+from typing import Any
+
+import pytest
+import torch
+
+import cmir
+from cmir.runtime.descriptor import Descriptor
+
+hf: Any = pytest.importorskip("transformers")
+masking: Any = importlib.import_module("transformers.masking_utils")
+integration: Any = importlib.import_module("cmir.integrations.transformers")
+integration.register()
+
+SMALL: dict[str, Any] = dict(
+    vocab_size=32, hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+    num_key_value_heads=1, head_dim=16, max_position_embeddings=64, pad_token_id=0, eos_token_id=1, bos_token_id=2,
+)  # fmt: skip
+LOCAL: dict[str, Any] = dict(sliding_window=5, layer_types=["sliding_attention", "full_attention"])
+MODELS = {
+    "qwen3": lambda: hf.Qwen3ForCausalLM(hf.Qwen3Config(**SMALL, **LOCAL, use_sliding_window=True)),
+    "llama": lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**SMALL)),
+    "mistral": lambda: hf.MistralForCausalLM(hf.MistralConfig(**SMALL, sliding_window=4)),
+    "gemma3": lambda: hf.Gemma3ForCausalLM(hf.Gemma3TextConfig(**SMALL, **LOCAL, query_pre_attn_scalar=16)),
+}
+
+N = 18
+PACKED = torch.tensor([[*range(7), *range(3), *range(8)], [*range(1), *range(12), *range(5)]])
+PADDING = {
+    "left": torch.tensor([[0] * 5 + [1] * 13, [1] * 18]),
+    "right": torch.tensor([[1] * 18, [1] * 4 + [0] * 14]),
+    "holes": torch.tensor([[1, 0] * 9, [1] * 9 + [0] * 3 + [1] * 6]),
+}
+INPUTS: dict[str, dict] = {
+    "plain": {},
+    "packed": {"position_ids": PACKED},
+    **{name: {"attention_mask": mask} for name, mask in PADDING.items()},
+}
+
+
+def model(name: str) -> Any:
+    torch.manual_seed(0)
+    return MODELS[name]().eval()
+
+
+@pytest.mark.parametrize(
+    "name, given", [*(("qwen3", given) for given in INPUTS), *((m, "packed") for m in list(MODELS)[1:])]
+)
+def test_logits_and_gradients_are_those_of_sdpa(name: str, given: str) -> None:
+    net = model(name)
+    ids = torch.randint(3, 32, (2, N))
+    told = PADDING[given].bool() if given in PADDING else torch.ones(2, N, dtype=torch.bool)
+    seen = {}
+    for implementation in ("sdpa", "cmir"):
+        net.set_attn_implementation(implementation)
+        net.zero_grad()
+        logits = net(input_ids=ids, use_cache=False, **INPUTS[given]).logits[told]
+        logits.log_softmax(-1)[:, 5].sum().backward()
+        seen[implementation] = [logits, *(p.grad.clone() for p in net.parameters() if p.grad is not None)]
+    for got, want in zip(seen["cmir"], seen["sdpa"], strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-3, atol=2e-5)
+
+
+def dense(mask: Any, rows: int, cols: int) -> torch.Tensor:
+    seen = mask.to_dense() if isinstance(mask, Descriptor) else mask
+    return seen.expand(2, 1, rows, cols)
+
+
+BLOCKS = torch.tensor([[-1] * 3 + [0] * 4 + [-1] * 2 + [1] * 4 + [2] * 5, [0] * 2 + [-1] * 14 + [1] * 2])
+SCATTERED = torch.tensor([[-1, 0, 1] * 6, [0, 0, 1, 1, -1, -1] * 3])
+PREFIX = torch.tensor([4, 9])
+MASKS: dict[str, tuple[Any, dict]] = {
+    "causal": (masking.create_causal_mask, {}),
+    "sliding": (masking.create_sliding_window_causal_mask, {}),
+    "chunked": (masking.create_chunked_causal_mask, {}),
+    "bidirectional": (masking.create_bidirectional_mask, {}),
+    "bidirectional_sliding": (masking.create_bidirectional_sliding_window_mask, {}),
+    "images": (masking.create_causal_mask, {"block_sequence_ids": BLOCKS}),
+    "local_images": (
+        masking.create_causal_mask,
+        {"or_mask_function": masking.blockwise_overlay(BLOCKS), "and_mask_function": masking.sliding_window_overlay(5)},
+    ),
+    "scattered": (masking.create_causal_mask, {"block_sequence_ids": SCATTERED}),
+    "prefix": (masking.create_causal_mask, {"or_mask_function": lambda b, h, q, kv: kv < PREFIX[b]}),
+}
+BIDIRECTIONAL = ("bidirectional", "bidirectional_sliding")
+
+
+OF_MASKS = [*((name, given) for name in MASKS for given in ("plain", "packed", "left")), ("causal", "holes")]
+
+
+@pytest.mark.parametrize("name, given", OF_MASKS)
+def test_masks_are_those_of_sdpa(name: str, given: str) -> None:
+    create, options = MASKS[name]
+    arguments = dict(INPUTS[given])
+    if name in BIDIRECTIONAL:
+        arguments.pop("position_ids", None)
+    arguments = {"attention_mask": None, "cache": None, **arguments}
+    masks = []
+    for implementation in ("sdpa", "cmir"):
+        config = hf.Qwen3Config(**SMALL, use_sliding_window=True, sliding_window=5, attn_implementation=implementation)
+        config.attention_chunk_size = 6
+        config.is_causal = True
+        skip = {"allow_is_bidirectional_skip" if name in BIDIRECTIONAL else "allow_is_causal_skip": False}
+        masks.append(create(config, torch.zeros(2, N, 32), **arguments, **options, **skip))
+    assert isinstance(masks[1], Descriptor)
+    # A bidirectional mask may be skipped all the same.
+    want = torch.ones(2, 1, N, N, dtype=torch.bool) if masks[0] is None else masks[0]
+    assert torch.equal(dense(masks[1].check(), N, N), dense(want, N, N))
+    # transformers looks or_mask_function's tensors up by position within a sequence: no intervals say that of these.
+    assert not masks[1].signature.bits or name == "scattered" or (name, given) == ("local_images", "packed")
+
+
+def test_rows_of_images_and_of_packed_sequences_need_one_interval() -> None:
+    config = hf.Qwen3Config(**SMALL, attn_implementation="cmir")
+    x = torch.zeros(2, N, 32)
+    images = masking.create_causal_mask(config, x, None, None, block_sequence_ids=BLOCKS)
+    packed = masking.create_causal_mask(config, x, None, None, position_ids=PACKED)
+    for mask in (images, packed):
+        assert (mask.signature.row_slots, mask.signature.col_slots) == (1, 1)
+
+
+def test_lengths_and_data_do_not_compile_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = hf.Qwen3Config(**SMALL, attn_implementation="cmir")
+    first = masking.create_causal_mask(config, torch.zeros(1, 12, 32), None, None, position_ids=PACKED[:1, :12])
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the mask was traced again")
+
+    monkeypatch.setattr(integration, "from_mask_mod", never)
+    positions = torch.tensor([[*range(3), *range(20), *range(1)]])
+    second = masking.create_causal_mask(config, torch.zeros(1, 24, 32), None, None, position_ids=positions)
+    assert second.module is first.module
+    ids = torch.tensor([0] * 3 + [1] * 20 + [2])
+    assert torch.equal(second.to_dense()[0, 0], (ids[:, None] == ids) & torch.ones(24, 24, dtype=torch.bool).tril())
+
+
+def test_numbers_of_a_function_are_part_of_its_mask() -> None:
+    for size in (3, 4):
+        config = hf.Qwen3Config(**SMALL, use_sliding_window=True, sliding_window=size, attn_implementation="cmir")
+        mask = masking.create_sliding_window_causal_mask(config, torch.zeros(1, N, 32), None, None)
+        assert mask.to_dense().sum() == size * N - size * (size - 1) // 2
+
+
+def test_a_mask_is_made_once_for_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    describe = cmir.CompiledMask.describe
+    monkeypatch.setattr(
+        cmir.CompiledMask, "describe", lambda self, **given: made.append(given) or describe(self, **given)
+    )
+    net = hf.LlamaForCausalLM(hf.LlamaConfig(**{**SMALL, "num_hidden_layers": 3})).eval()
+    net.set_attn_implementation("cmir")
+    with torch.no_grad():
+        net(input_ids=torch.randint(3, 32, (1, 6)), use_cache=False)
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("cache", [None, "static"])
+def test_generation_gives_the_tokens_of_sdpa(cache: str | None) -> None:
+    net = model("qwen3")
+    ids = torch.randint(3, 32, (2, 9))
+    padding = torch.ones_like(ids)
+    padding[0, :4] = 0
+    tokens = []
+    for implementation in ("sdpa", "cmir"):
+        net.set_attn_implementation(implementation)
+        options = dict(max_new_tokens=3, do_sample=False, cache_implementation=cache, disable_compile=True)
+        tokens.append(net.generate(ids, attention_mask=padding, **options))
+    assert torch.equal(*tokens)
+
+
+def test_a_prompt_in_parts_with_a_cache() -> None:
+    net = model("qwen3")
+    ids = torch.randint(3, 32, (1, N))
+    net.set_attn_implementation("sdpa")
+    want = net(input_ids=ids, use_cache=False).logits
+    net.set_attn_implementation("cmir")
+    first = net(input_ids=ids[:, :8], use_cache=True)
+    known = len(integration._masks)
+    parts = [first.logits]
+    for part in (slice(8, 12), slice(12, 18)):
+        parts.append(net(input_ids=ids[:, part], cache=first.cache, use_cache=True).logits)
+    torch.testing.assert_close(torch.cat(parts, 1), want, rtol=1e-4, atol=1e-5)
+    assert len(integration._masks) <= known + 2  # full and local layers with offsets, whatever those are
+
+
+def test_attention_sinks() -> None:
+    config = {**SMALL, "num_hidden_layers": 1, "layer_types": ["sliding_attention"], "sliding_window": 5}
+    torch.manual_seed(0)
+    net = hf.GptOssForCausalLM(hf.GptOssConfig(**config, num_local_experts=2, num_experts_per_tok=1)).eval()
+    torch.nn.init.normal_(net.model.layers[0].self_attn.sinks)
+    ids = torch.randint(3, 32, (1, 10))
+    outs = []
+    for implementation in ("eager", "cmir"):
+        net.set_attn_implementation(implementation)
+        net.zero_grad()
+        logits = net(input_ids=ids, use_cache=False).logits
+        logits[..., 3].sum().backward()
+        sinks = net.model.layers[0].self_attn.sinks.grad.clone()
+        outs.append((logits, sinks, net.generate(ids, max_new_tokens=2, do_sample=False)))
+    torch.testing.assert_close(outs[1], outs[0], rtol=1e-3, atol=1e-5)
+
+
+def test_what_cmir_does_not_have_is_refused_by_name() -> None:
+    net = hf.Gemma2ForCausalLM(hf.Gemma2Config(**SMALL, sliding_window=5, query_pre_attn_scalar=16)).eval()
+    net.set_attn_implementation("cmir")
+    with pytest.raises(cmir.CmirError, match="no softcap, which Gemma2Attention asks for"):
+        net(input_ids=torch.zeros(1, 6, dtype=torch.long), use_cache=False)
+
+
+def test_a_rule_that_cannot_be_traced_goes_to_sdpa_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(integration.logger, "warning_once", said.append)
+    config = hf.Qwen3Config(**SMALL, attn_implementation="cmir")
+    mask = masking.create_causal_mask(
+        config, torch.zeros(1, 6, 32), None, None, or_mask_function=lambda b, h, q, kv: torch.sin(q * 1.0) > 0.5
+    )
+    assert isinstance(mask, torch.Tensor)
+    assert mask.shape == (1, 1, 6, 6)
+    assert "cmir leaves a mask to sdpa" in said[0]
