@@ -17,10 +17,12 @@ from xdsl.ir import Operation
 from cmir.analysis.entailment import Entailment
 from cmir.analysis.facts import facts_of
 from cmir.analysis.linear import simplify
-from cmir.analysis.rules import divisions, statics_of
-from cmir.dialects.expr import OPERATORS, Expr, ExprAttr, const, le, substitute, walk
-from cmir.dialects.maskspec import RegionOp, SpecOp
+from cmir.analysis.rules import divisions, fold_statics
+from cmir.dialects.expr import OPERATORS, Expr, ExprAttr, const, le, walk
+from cmir.dialects.maskspec import ConstantsOp, RegionOp, SpecOp
 from cmir.errors import SpecError
+
+DIVISIONS = ("floordiv", "mod")
 
 
 def check_divisors(spec: SpecOp) -> None:
@@ -43,12 +45,17 @@ def check_divisors(spec: SpecOp) -> None:
 
 
 def _divisions(spec: SpecOp) -> Iterator[tuple[Operation, str, Expr]]:
-    statics = statics_of(spec)
+    """What is divided by, once statics are folded and quantifiers are expanded; entries of constant tables are not
+    asked for, they are numbers."""
     for op in spec.walk():
         if isinstance(op, RegionOp) and not op.is_normal:
             yield from ((inside, inside.name, divisor) for inside, divisor in divisions(op))
-        for attribute in op.properties.values():
-            if isinstance(attribute, ExprAttr):
-                for term in walk(attribute.data):
-                    if term.op in ("floordiv", "mod"):
-                        yield op, OPERATORS[term.op].symbol, simplify(substitute(term.args[1], statics))
+        for attribute in () if isinstance(op, ConstantsOp) else op.properties.values():
+            if isinstance(attribute, ExprAttr) and _divides(attribute.data):
+                for term in walk(fold_statics(attribute.data, spec, op)):
+                    if term.op in DIVISIONS:
+                        yield op, OPERATORS[term.op].symbol, simplify(term.args[1])
+
+
+def _divides(e: Expr) -> bool:
+    return any(term.op in DIVISIONS for term in walk(e))

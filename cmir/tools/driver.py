@@ -60,8 +60,6 @@ def parse(text: str, name: str = "<string>", context: Context | None = None, *, 
         module = LocatedParser(context or Registry.installed().context(), text, name).parse_module()
     except ParseError as error:
         raise from_parse_error(error) from error
-    except RecursionError as error:
-        raise SpecError(f"'{name}' is nested too deeply") from error
     verify(module)
     return module
 

@@ -8,6 +8,7 @@
   `ParseError` at that op.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -30,7 +31,7 @@ from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.traits import HasParent, IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Position, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 
 def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
@@ -41,6 +42,25 @@ def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
 
 class _Lexer(MLIRLexer):
     """MLIR's tokens, and `!=`, which is a token of expressions."""
+
+    # Possessive: what is no string is found out in one reading, not in exponentially many.
+    _string = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+    def _lex_string_literal(self, start_pos: Position) -> MLIRToken:
+        """A string is UTF-8, however it is spelled: the printer escapes what is not ASCII."""
+        found = self._string.match(self.input.content, start_pos)
+        if found is None:
+            raise ParseError(
+                Span(start_pos, start_pos + 1, self.input),
+                "a string ends on the line on which it begins, and '\\' stands before n, t, '\"', '\\' or "
+                "two hex digits",
+            )
+        self.pos = found.end()
+        try:
+            StringLiteral(start_pos, self.pos, self.input).bytes_contents.decode()
+        except UnicodeDecodeError:
+            return self._form_token(MLIRTokenKind.BYTES_LIT, start_pos)
+        return self._form_token(MLIRTokenKind.STRING_LIT, start_pos)
 
     def _lex_prefixed_ident(self, start_pos: Position) -> MLIRToken:
         if self.input.content.startswith("!=", start_pos):
@@ -57,7 +77,7 @@ class LocatedParser(Parser):
         self._file = StringAttr(name)
         self._line_starts = [0, *(k + 1 for k, c in enumerate(input) if c == "\n")]
         self._forward_uses: dict[str, tuple[Span, list[str]]] = {}
-        super().__init__(ctx, input, name)
+        super().__init__(ctx, "", name)  # which reads a token, by a lexer that is not ours
         self._resume_from(ParserState(_Lexer(Input(input, name))))
 
     def location_at(self, position: Position) -> FileLineColLoc:
@@ -71,6 +91,8 @@ class LocatedParser(Parser):
             return ModuleOp([])
         try:
             module = super().parse_module(allow_implicit_module)
+        except RecursionError:
+            self.raise_error("this is nested too deeply")
         except ParseError as error:
             if error.msg.startswith("values used but not defined"):
                 self._raise_undefined_value()

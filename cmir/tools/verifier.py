@@ -34,6 +34,9 @@ def _verify_op(op: Operation, visible: set[SSAValue]) -> None:
     except Exception as error:
         # xDSL prints the op into its exception; if that fails too, the reason is the earlier exception.
         reason = error.__context__ if isinstance(error.__context__, VerifyException) else error
+        if not isinstance(reason, VerifyException):  # it tripped over an op inside, which says more about itself
+            for region in op.regions:
+                _verify_region(op, region, visible)
         raise SpecError(one_line(str(reason)), op) from error
     for region in op.regions:
         _verify_region(op, region, visible)

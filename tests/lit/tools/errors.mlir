@@ -82,8 +82,14 @@ func.func @terminator() {
 
 // -----
 
-// expected-error@+1 {{End of file reached before closing string literal}}
+// expected-error@+1 {{a string ends on the line on which it begins, and '\' stands before n, t, '"', '\' or two hex digits}}
 func.func @lexer() attributes {a = "open}
+
+// -----
+
+// Once a matter of ages: a way to read it was sought by trying them all.
+// expected-error@+1 {{a string ends on the line on which it begins}}
+func.func @long_open_string() attributes {a = "<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<}
 
 // -----
 
