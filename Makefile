@@ -70,7 +70,7 @@ unit: $(DEV) ## pytest
 	$(call step,unit tests (pytest),$(UNIT))
 
 bench: $(RUNTIME) ## measure attention and preprocessing on this machine's GPU
-	@$(BIN)/python -m benchmarks.attention $(BENCH)
+	@$(BIN)/python -m benchmarks.operator $(BENCH)
 
 clean: ## remove the environment and the caches in this folder
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis tests/lit/Output build *.egg-info

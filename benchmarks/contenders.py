@@ -1,23 +1,24 @@
 """What is measured: cmir, and its peers where this machine has them.
 
+cmir-gluon    cmir's kernels for Hopper
+cmir-triton   cmir's portable kernels
 flex-triton   FlexAttention, its Triton kernels, torch.compile(dynamic=False)
 flex-fa4      FlexAttention on FlashAttention-4's kernels (needs flash_attn.cute)
-cudnn         scaled_dot_product_attention on cuDNN: causal only
-fa4           FlashAttention-4 itself: causal only (needs flash_attn.cute)
+flex-raster, flex-fa4-raster
+              the same on tokens in raster order, where cmir has them in another
+cudnn         scaled_dot_product_attention on cuDNN: causal and full only
+fa4           FlashAttention-4 itself: causal and full only (needs flash_attn.cute)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from benchmarks.masks import Case
-
-if TYPE_CHECKING:
-    from cmir import CompiledMask
 
 
 class Unavailable(Exception):
@@ -36,6 +37,8 @@ class Contender:
     preprocess: Callable[[], Any] | None = None
     rows_first: bool = False
     """Whether tensors are [B, L, H, D], not [B, H, L, D]."""
+    order: torch.Tensor | None = None
+    """Where tensors are in raster order: the token at each place of the mask's own order."""
 
     def described(self) -> Any:
         return self.preprocess() if self.preprocess else None
@@ -44,6 +47,8 @@ class Contender:
         """(out, dq, dk, dv), each [B, H, L, D]."""
         out = self.attend(described)
         found = (out, *torch.autograd.grad(out, self.inputs, self.dout))
+        if self.order is not None:
+            found = tuple(x[:, :, self.order] for x in found)
         return tuple(x.transpose(1, 2) for x in found) if self.rows_first else found
 
     def phases(self, described: Any) -> dict[str, Callable[[], Any]]:
@@ -68,18 +73,28 @@ def _leaves(tensors: Tensors) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]
     return q, k, v
 
 
-def ours(mask: CompiledMask, case: Case, tensors: Tensors, device: str) -> Contender:
+def ours(name: str, backend: str, case: Case, tensors: Tensors, device: str) -> Contender:
     import cmir
 
     inputs = _leaves(tensors)
 
-    def preprocess() -> Any:
-        return mask.describe(rows=case.tokens, cols=case.tokens, device=device, **case.metadata)
+    def attend(desc: Any) -> torch.Tensor:
+        return cmir.attention(*inputs, desc, backend=backend)
 
-    return Contender("cmir", lambda desc: cmir.attention(*inputs, desc), inputs, tensors[3], preprocess)
+    return Contender(name, attend, inputs, tensors[3], lambda: case.describe(device))
 
 
-def flex(name: str, case: Case, tensors: Tensors, device: str, options: Any = None) -> Contender:
+def cmir_gluon(case: Case, tensors: Tensors, device: str) -> Contender:
+    if device == "cpu" or torch.cuda.get_device_capability() != (9, 0):
+        raise Unavailable("needs a Hopper GPU")
+    return ours("cmir-gluon", "gluon", case, tensors, device)
+
+
+def cmir_triton(case: Case, tensors: Tensors, device: str) -> Contender:
+    return ours("cmir-triton", "triton", case, tensors, device)
+
+
+def flex(name: str, case: Case, tensors: Tensors, device: str, options: Any = None, raster: bool = False) -> Contender:
     import torch._functorch.config
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -88,17 +103,24 @@ def flex(name: str, case: Case, tensors: Tensors, device: str, options: Any = No
     attention = torch.compile(flex_attention, dynamic=False)
     # As PyTorch recommends; `_compile=True` is deprecated.
     build = torch.compile(create_block_mask, dynamic=False)
+    order, mask_mod = (case.order, case.raster) if raster else (None, case.mask_mod)
+    if mask_mod is None:
+        raise Unavailable("only where tokens have an order of their own")
+    if order is not None:
+        places = torch.argsort(order)
+        q, k, v, dout = (x[:, :, places] for x in tensors)
+        tensors = (q, k, v, dout)
     inputs = _leaves(tensors)
 
     def preprocess() -> Any:
-        return build(case.mask_mod, None, None, case.tokens, case.tokens, device=device)
+        return build(mask_mod, None, None, case.tokens, case.tokens, device=device)
 
     def attend(block_mask: Any) -> torch.Tensor:
         out = attention(*inputs, block_mask=block_mask, enable_gqa=True, kernel_options=options)
         assert isinstance(out, torch.Tensor)
         return out
 
-    return Contender(name, attend, inputs, tensors[3], preprocess)
+    return Contender(name, attend, inputs, tensors[3], preprocess, order=order)
 
 
 def flex_triton(case: Case, tensors: Tensors, device: str) -> Contender:
@@ -110,31 +132,42 @@ def flex_fa4(case: Case, tensors: Tensors, device: str) -> Contender:
     return flex("flex-fa4", case, tensors, device, {"BACKEND": "FLASH"})
 
 
+def flex_raster(case: Case, tensors: Tensors, device: str) -> Contender:
+    return flex("flex-raster", case, tensors, device, raster=True)
+
+
+def flex_fa4_raster(case: Case, tensors: Tensors, device: str) -> Contender:
+    _flash_attention_4()
+    return flex("flex-fa4-raster", case, tensors, device, {"BACKEND": "FLASH"}, raster=True)
+
+
 def cudnn(case: Case, tensors: Tensors, device: str) -> Contender:
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    if case.name != "causal":
-        raise Unavailable("causal only")
+    if case.name not in ("causal", "full"):
+        raise Unavailable("causal and full only")
     if device == "cpu":
         raise Unavailable("needs a GPU")
     inputs = _leaves(tensors)
 
     def attend(_: Any) -> torch.Tensor:
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-            return torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=True, enable_gqa=True)
+            return torch.nn.functional.scaled_dot_product_attention(
+                *inputs, is_causal=case.name == "causal", enable_gqa=True
+            )
 
     return Contender("cudnn", attend, inputs, tensors[3])
 
 
 def fa4(case: Case, tensors: Tensors, device: str) -> Contender:
-    if case.name != "causal":
-        raise Unavailable("causal only")
+    if case.name not in ("causal", "full"):
+        raise Unavailable("causal and full only")
     flash_attn_func = _flash_attention_4()
     q, k, v, dout = (x.transpose(1, 2).contiguous() for x in tensors)
     inputs = _leaves((q, k, v, dout))
 
     def attend(_: Any) -> torch.Tensor:
-        out = flash_attn_func(*inputs, causal=True)
+        out = flash_attn_func(*inputs, causal=case.name == "causal")
         return out[0] if isinstance(out, tuple) else out
 
     return Contender("fa4", attend, inputs, dout, rows_first=True)
@@ -149,8 +182,12 @@ def _flash_attention_4() -> Any:
 
 
 PEERS: dict[str, Callable[[Case, Tensors, str], Contender]] = {
+    "cmir-gluon": cmir_gluon,
+    "cmir-triton": cmir_triton,
     "flex-triton": flex_triton,
     "flex-fa4": flex_fa4,
+    "flex-raster": flex_raster,
+    "flex-fa4-raster": flex_fa4_raster,
     "cudnn": cudnn,
     "fa4": fa4,
 }

@@ -1,6 +1,6 @@
 """Sweep of the attention kernels' launch configurations beside FlexAttention, on one GPU.
 
-    python benchmarks/kernels.py [--seconds 420] [--lengths 4096 8192 32768] [--masks causal hstu clear]
+    python -m benchmarks.kernels [--seconds 420] [--lengths 4096 8192 32768] [--masks causal hstu clear]
 
 bf16, B=1, 32 query heads, 8 key/value heads, D=128. Descriptors are made here with torch, from closed-form interval
 tables: no compiler, no preprocess kernel. First a check against the fp32 reference at small sizes, then the sweep in
@@ -16,7 +16,6 @@ import math
 import multiprocessing
 import os
 import statistics
-import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -26,19 +25,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import torch
+
+from cmir.lowering.hooks import fill
+from cmir.lowering.visibility import FIXED_AXIS, needs_live_test, table_axis, visibility_hooks
+from cmir.runtime import attention as runtime
+from cmir.runtime.configs import Block, Config, attention_config
+from cmir.runtime.loader import load
+from cmir.runtime.reference import reference_attention
+from cmir.signature import Signature
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import torch  # noqa: E402
-
-from cmir.lowering.hooks import fill  # noqa: E402
-from cmir.lowering.visibility import FIXED_AXIS, needs_live_test, table_axis, visibility_hooks  # noqa: E402
-from cmir.runtime import attention as runtime  # noqa: E402
-from cmir.runtime.configs import Block, Config, attention_config  # noqa: E402
-from cmir.runtime.loader import load  # noqa: E402
-from cmir.runtime.reference import reference_attention  # noqa: E402
-from cmir.signature import Signature  # noqa: E402
-
 SKELETONS = ROOT / "cmir" / "lowering" / "skeletons"
 TILE = 128
 HEADS, KV_HEADS, DIM = 32, 8, 128

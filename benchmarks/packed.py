@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from benchmarks import timing
-from benchmarks.attention import Clock, about
+from benchmarks.operator import Clock, about
 
 if TYPE_CHECKING:
     from cmir import CompiledMask, Descriptor
@@ -160,7 +160,7 @@ def differences(pack: Pack, desc: Descriptor) -> list[str]:
 def run(options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
     """All cells, in the order of the lengths. The report is written after each."""
     report = about(options)
-    report["command"] = report["command"].replace("benchmarks.attention", "benchmarks.packed")
+    report["command"] = report["command"].replace("benchmarks.operator", "benchmarks.packed")
     report["settings"] = {"document": options.document, "rounds": options.rounds, "l2_flushed": False}
     report["cells"] = []
     for tokens in options.lengths:

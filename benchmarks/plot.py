@@ -1,4 +1,4 @@
-"""A plot of what `benchmarks.attention --json` wrote: exact-area TFLOP/s over the length, one panel a mask.
+"""A plot of what `benchmarks.operator --json` wrote: exact-area TFLOP/s over the length, one panel a mask.
 
 python -m benchmarks.plot out.json [more.json ...] plot.png
 """
@@ -29,7 +29,10 @@ def plot(reports: list[dict[str, Any]], phase: str, path: Path) -> None:
     masks = list(dict.fromkeys(cell["mask"] for cell in cells if "tflops" in cell))
     figure = Figure(figsize=(3.6 * max(1, len(masks)), 3.6), layout="constrained")
     axes = figure.subplots(1, max(1, len(masks)), sharey=True, squeeze=False)[0]
-    names = sorted({name for cell in cells for name in cell.get("tflops", {})}, key=lambda name: (name != "cmir", name))
+    names = sorted(
+        {name for cell in cells for name in cell.get("tflops", {})},
+        key=lambda name: (not name.startswith("cmir"), name),
+    )
     for axis, mask in zip(axes, masks, strict=False):
         for name, points in series(cells, mask, phase).items():
             axis.plot(*zip(*points, strict=True), marker="o", label=name, color=f"C{names.index(name)}")
@@ -54,7 +57,7 @@ def plot(reports: list[dict[str, Any]], phase: str, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plot", description=__doc__)
-    parser.add_argument("reports", type=Path, nargs="+", help="what benchmarks.attention wrote; cells of all are drawn")
+    parser.add_argument("reports", type=Path, nargs="+", help="what benchmarks.operator wrote; cells of all are drawn")
     parser.add_argument("picture", type=Path, help="a .png, .svg or .pdf to write")
     parser.add_argument("--phase", choices=PHASES, default="forward+backward")
     options = parser.parse_args()

@@ -3,8 +3,9 @@
     python -m benchmarks.table [results/*.json]
 
 Of attention: one row for each mask and length; of two runs of one cell the later counts. Times are medians in
-milliseconds, ratios are the peer's time over cmir's: above 1, cmir is faster. First the four masks of every run, then
-token orders. Of packed sequences: what describing them takes.
+milliseconds, ratios are the peer's time over cmir's: above 1, cmir is faster. First cmir's best kernels beside the best
+peer; then its portable kernels beside FlexAttention's, the four masks of every run and token orders. Of packed
+sequences: what describing them takes.
 """
 
 from __future__ import annotations
@@ -21,18 +22,28 @@ PHASES = ("forward", "backward", "forward+backward", "preprocess")
 
 HEADLINE = ("causal", "hstu", "shared_prompt", "clear")
 ORDERS = ("clear_wide", "clear_patches", "strided")
+HOPPER = (*HEADLINE, "clear_patches", "packed_hstu")
+
+PORTABLE = ("cmir-triton", "cmir")
+"""What the portable kernels are called: without Hopper's beside them they were just cmir."""
+
+FORMER_NAMES = {"operator": ("operator", "attention")}
+"""Of benchmarks: runs say the name of their day."""
 
 
 def runs(paths: Sequence[Path], benchmark: str) -> list[dict[str, Any]]:
     """The runs of `python -m benchmarks.<benchmark>`, the oldest first."""
     found = [json.loads(path.read_text()) for path in paths]
-    command = f"python -m benchmarks.{benchmark} "
-    return sorted((run for run in found if run["command"].startswith(command)), key=lambda run: run["date"])
+    names = FORMER_NAMES.get(benchmark, (benchmark,))
+    commands = tuple(f"python -m benchmarks.{name} " for name in names)
+    return sorted((run for run in found if run["command"].startswith(commands)), key=lambda run: run["date"])
 
 
-def cells(paths: Sequence[Path], masks: Sequence[str] = HEADLINE + ORDERS) -> list[dict[str, Any]]:
-    """The cells of attention that were measured, sorted by length; of a mask and length only the latest."""
-    done = [cell for run in runs(paths, "attention") for cell in run["cells"] if "ms" in cell]
+def cells(
+    paths: Sequence[Path], masks: Sequence[str] = HEADLINE + ORDERS, ours: Sequence[str] = PORTABLE
+) -> list[dict[str, Any]]:
+    """The cells of attention in which one of `ours` was measured, sorted by length; of a mask and length the latest."""
+    done = [cell for run in runs(paths, "operator") for cell in run["cells"] if set(ours) & set(cell.get("ms", {}))]
     latest = {(cell["mask"], cell["length"]): cell for cell in done if cell["mask"] in masks}
     return sorted(latest.values(), key=lambda cell: cell["length"])
 
@@ -50,18 +61,37 @@ def packed_table(paths: Sequence[Path]) -> str:
 
 
 def table(paths: Sequence[Path], masks: Sequence[str] = HEADLINE, peer: str = "flex-triton") -> str:
-    """Markdown: per cell cmir's time, the peer's time and their ratio, for every phase."""
+    """Markdown: per cell the portable kernels' time, the peer's time and their ratio, for every phase."""
     lines = [
         "| mask | tokens | visible | " + " | ".join(PHASES) + " |",
         "|---|---|---|" + "---|" * len(PHASES),
     ]
     for cell in cells(paths, masks):
-        ours, theirs = cell["ms"]["cmir"], cell["ms"][peer]
+        name = next(name for name in PORTABLE if name in cell["ms"])
+        ours, theirs = cell["ms"][name], cell["ms"][peer]
         figures = [f"{ours[p]:.3f} / {theirs[p]:.3f} = **{theirs[p] / ours[p]:.2f}x**" for p in PHASES]
         lines.append(f"| {cell['mask']} | {cell['tokens']} | {cell['visible']:.1%} | " + " | ".join(figures) + " |")
     return "\n".join(lines)
 
 
+def hopper_table(paths: Sequence[Path], masks: Sequence[str] = HOPPER) -> str:
+    """Markdown: per cell the TFLOP/s of cmir's Hopper kernels and of the best peer, by name, and the ratio."""
+    phases = ("forward", "forward+backward")
+    lines = ["| mask | tokens | visible | " + " | ".join(phases) + " |", "|---|---|---|" + "---|" * len(phases)]
+    for cell in cells(paths, masks, ("cmir-gluon",)):
+        row = f"| {cell['mask']} | {cell['tokens']} | {cell['visible']:.1%} |"
+        for phase in phases:
+            ours = cell["tflops"]["cmir-gluon"][phase]
+            peer, theirs = max(
+                ((name, rates[phase]) for name, rates in cell["tflops"].items() if not name.startswith("cmir")),
+                key=lambda pair: pair[1],
+            )
+            row += f" {ours:.0f} / {theirs:.0f} ({peer}) = **{ours / theirs:.2f}x** |"
+        lines.append(row)
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
     chosen = [Path(name) for name in sys.argv[1:]] or sorted(RESULTS.glob("*.json"))
-    print(table(chosen), table(chosen, ORDERS), packed_table(chosen), sep="\n\n")
+    tables = [hopper_table(chosen), table(chosen), table(chosen, ORDERS), packed_table(chosen)]
+    print(*tables, sep="\n\n")

@@ -1,13 +1,15 @@
 """Attention and preprocessing of cmir beside its peers, on one GPU.
 
-    python -m benchmarks.attention --mask causal,hstu --lengths 4096,32768 --peers flex-triton,cudnn --json out.json
+    python -m benchmarks.operator --mask causal,hstu --lengths 4096,32768 \\
+        --peers flex-triton,flex-fa4,fa4,cudnn,cmir-triton,cmir-gluon --json out.json
 
 bf16, B=1, 32 query heads, 8 key/value heads, D=128 unless told otherwise. Each cell is one mask at one length. Before
-it is timed, the descriptor's facts and its area are checked, and out, dq, dk and dv are compared with float32, all of
-them. Then forward, backward, both, and preprocessing are timed in interleaved rounds in this process: CUDA events
-around back-to-back calls, medians, the L2 cache not flushed. Rates count visible pairs: 4 * pairs * heads * D
-operations forward, 2.5 times that backward. A cell or a peer that fails is reported, and the rest goes on. Exits with 1
-if cmir failed or was wrong anywhere.
+it is timed, the descriptor's facts and its area are checked, and out, dq, dk and dv of every contender are compared
+with float32, all of them. Then forward, backward, both, and preprocessing are timed in interleaved rounds in this
+process: CUDA events around back-to-back calls, medians, the L2 cache not flushed; with --graphs also a replay of both
+as a CUDA graph, for every contender that can be captured. Rates count visible pairs: 4 * pairs * heads * D operations
+forward, 2.5 times that backward. A peer that this machine lacks is left out by name; a cell or a peer that fails is
+reported, and the rest goes on. Exits with 1 if cmir failed or was wrong anywhere.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ from typing import Any
 import torch
 
 from benchmarks import exact, timing
-from benchmarks.contenders import PEERS, Contender, Tensors, Unavailable, ours
-from benchmarks.masks import MASKS, MORE, Case
+from benchmarks.contenders import PEERS, Contender, Tensors, Unavailable
+from benchmarks.masks import MASKS, SUITES, Case
 
 START = time.monotonic()
 
 OPERATIONS = {"forward": 1.0, "backward": 2.5, "forward+backward": 3.5}
 """Of each phase, in units of the forward pass."""
+
+EVERY = {name: make for suite in SUITES.values() for name, make in suite.items()}
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
@@ -72,13 +76,13 @@ def poison(tensors: Tensors) -> None:
 
 
 def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
-    """One cell. Raises what cmir raises; what peers raise is reported."""
+    """One cell. What a contender raises is reported; a wrong area, or no contender of ours that is right, ends it."""
     begin = time.monotonic()
-    mask = case.compile()
+    mask = case.compiled
     cell: dict[str, Any] = {
         "mask": case.name, "length": case.length, "tokens": case.tokens, "area": case.area,
         "visible": case.area / case.tokens**2, "slots": mask.slots, "statics": dict(case.statics),
-        "compile_s": time.monotonic() - begin, "errors": {}, "failed": {},
+        "compile_s": time.monotonic() - begin, "errors": {}, "failed": {}, "ours": [],
     }  # fmt: skip
     tensors = make_tensors(case, options)
     with torch.no_grad():
@@ -86,27 +90,34 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
     timing.synchronize(options.device)
     clock.say(f"  compiled in {cell['compile_s']:.1f} s, exact attention known")
 
-    contender = ours(mask, case, tensors, options.device)
-    desc = contender.described().check()
+    desc = case.describe(options.device).check()
     areas = desc.area.tolist()
     cell["descriptor_bytes"] = desc.nbytes
-    cell["right"] = areas == [case.area] and compare(contender, desc, want, tensors, cell, clock)
-    if areas != [case.area]:
-        clock.say(f"  cmir: WRONG area {areas}, expected {case.area}")
+    cell["right"] = areas == [case.area]
     if not cell["right"]:
+        clock.say(f"  cmir: WRONG area {areas}, expected {case.area}")
         return cell
-    running: list[tuple[Contender, Any]] = [(contender, desc)]
+    del desc
+    running: list[tuple[Contender, Any]] = []
     for name in options.peers:
+        mine = name.startswith("cmir")
         try:
-            peer = PEERS[name](case, tensors, options.device)
-            described = peer.described()
-            compare(peer, described, want, tensors, cell, clock)
-            running.append((peer, described))
+            contender = PEERS[name](case, tensors, options.device)
+            described = contender.described()
+            right = compare(contender, described, want, tensors, cell, clock)
         except Unavailable as error:
             cell["failed"][name] = str(error)
             clock.say(f"  {name}: left out, {error}")
+            continue
         except Exception as error:
+            cell["right"] = cell["right"] and not mine
             report_failure(name, error, cell, clock)
+            continue
+        if mine:
+            cell["right"] = cell["right"] and right
+            cell["ours"].append(name)
+        if right or not mine:
+            running.append((contender, described))
     del want
     timed = {(c.name, phase): f for c, described in running for phase, f in c.phases(described).items()}
     samples = timing.interleaved({" ".join(key): f for key, f in timed.items()}, options.rounds, options.device)
@@ -119,14 +130,14 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
         if phase in OPERATIONS:
             cell["tflops"].setdefault(name, {})[phase] = OPERATIONS[phase] * operations / milliseconds / 1e9
         cell["host_us"].setdefault(name, {})[phase] = timing.host_us(function, options.device)
-    for contender, _ in running:
-        if options.device == "cpu" or contender.preprocess is None:
+    for (name, phase), function in timed.items():
+        describing = phase == "preprocess" and name in cell["ours"]
+        if options.device == "cpu" or not (describing or (options.graphs and phase == "forward+backward")):
             continue
-        if contender.name == "cmir" or options.graph_peers:
-            try:
-                cell["graph_ms"][contender.name] = timing.graph_ms(contender.preprocess)
-            except Exception as error:
-                report_failure(f"{contender.name} as a CUDA graph", error, cell, clock)
+        try:
+            cell["graph_ms"].setdefault(name, {})[phase] = timing.graph_ms(function)
+        except Exception as error:
+            report_failure(f"{name} {phase} as a CUDA graph", error, cell, clock)
     cell["seconds"] = time.monotonic() - begin
     for name, phases in cell["ms"].items():
         clock.say(f"  {name}:", ", ".join(f"{phase} {ms:.3f} ms" for phase, ms in phases.items()))
@@ -172,7 +183,7 @@ def run(options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
                 continue
             begin = time.monotonic()
             try:
-                case = {**MASKS, **MORE}[name](length, options.device)
+                case = EVERY[name](length, options.device)
                 clock.say(f"{name} {length}: {case.tokens} tokens, {case.area / case.tokens**2:.1%} visible")
                 cell.update(measure(case, options, clock))
             except Exception as error:
@@ -195,7 +206,7 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
 
     on_gpu = options.device != "cpu"
     return {
-        "command": "python -m benchmarks.attention " + shlex.join(sys.argv[1:]),
+        "command": "python -m benchmarks.operator " + shlex.join(sys.argv[1:]),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or "cpu",
         "versions": {
@@ -214,24 +225,23 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
 def write(report: dict[str, Any], options: argparse.Namespace) -> None:
     paths = [options.json] if options.json else []
     if "OUT" in os.environ:
-        paths.append(Path(os.environ["OUT"]) / (options.json.name if options.json else "attention.json"))
+        paths.append(Path(os.environ["OUT"]) / (options.json.name if options.json else "operator.json"))
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(report, indent=1))
 
 
-def table(report: dict[str, Any], peers: list[str]) -> str:
-    """The report, to read: one table for each peer, then cmir's own costs, then what went wrong."""
+def table(report: dict[str, Any]) -> str:
+    """The report, to read: rates of each phase, then what describing costs, then what went wrong."""
     settings, versions = report["settings"], report["versions"]
     lines = [
         f"{report['device']}, {report['date']}, torch {versions['torch']}, triton {versions['triton']}; "
         f"{settings['dtype']}, B=1, {settings['heads']} heads, {settings['kv_heads']} key/value heads, "
         f"D={settings['dim']}; L2 not flushed"
     ]
-    done = [cell for cell in report["cells"] if "ms" in cell]
-    for peer in peers:
-        if any(peer in cell["ms"] for cell in done):
-            lines += ["", *_peer_table([cell for cell in done if peer in cell["ms"]], peer)]
+    done = [cell for cell in report["cells"] if cell.get("ms")]
+    for phase in OPERATIONS:
+        lines += ["", *_rate_table(done, phase)]
     lines += ["", *_cost_table(done)] if done else []
     bad = [
         f"{cell['mask']} {cell['length']}: {problem}"
@@ -239,43 +249,59 @@ def table(report: dict[str, Any], peers: list[str]) -> str:
         for problem in [
             *(["cmir is WRONG"] if cell.get("right") is False else []),
             *([cell["skipped"]] if "skipped" in cell else []),
-            *(f"{what}: {why}" for what, why in cell.get("failed", {}).items()),
+            *(f"{what}: {why}" for what, why in cell.get("failed", {}).items() if "only" not in why),
         ]
     ]
     return "\n".join([*lines, *(["", *bad] if bad else [])])
 
 
-def _peer_table(cells: list[dict[str, Any]], peer: str) -> list[str]:
-    phases = ("forward", "backward", "forward+backward")
-    head = f"{'TFLOP/s: cmir':22}{'visible':>8}"
-    head += "".join(f" | {phase:>16} {'peer':>5} {'ratio':>5}" for phase in phases)
-    lines = [
-        f"cmir beside {peer} (ratio above 1: cmir is faster)",
-        head + f" | {'preprocess ms':>13} {'peer':>7} {'ratio':>5}",
+def best(cell: dict[str, Any], phase: str, mine: bool, figures: str = "ms") -> tuple[str, float] | None:
+    """The contender, ours or a peer, with the least time for `phase`."""
+    found = [
+        (times[phase], name)
+        for name, times in cell[figures].items()
+        if phase in times and name.startswith("cmir") == mine
     ]
+    return (min(found)[1], min(found)[0]) if found else None
+
+
+def _rate_table(cells: list[dict[str, Any]], phase: str) -> list[str]:
+    """Of each cell every contender's rate, and how far the best of ours is ahead of the best peer."""
+    names = [name for name in PEERS if any(name in cell["tflops"] for cell in cells)]
+    lines = [f"TFLOP/s {phase}; ratio: the best of ours over the best peer"]
+    lines += [f"{'mask':14}{'tokens':>8}{'visible':>8}" + "".join(f"{name:>17}" for name in names) + f"{'ratio':>8}"]
     for cell in cells:
+        rates = [cell["tflops"].get(name, {}).get(phase, math.nan) for name in names]
+        ours, theirs = best(cell, phase, True), best(cell, phase, False)
+        ratio = theirs[1] / ours[1] if ours and theirs else math.nan
         line = f"{cell['mask']:14}{cell['tokens']:>8}{cell['visible']:>8.1%}"
-        for phase in phases:
-            a, b = (cell["tflops"][name][phase] for name in ("cmir", peer))
-            line += f" | {a:>16.0f} {b:>5.0f} {a / b:>5.2f}"
-        a, b = (cell["ms"][name].get("preprocess", math.nan) for name in ("cmir", peer))
-        lines.append(line + f" | {a:>13.3f} {b:>7.3f} {b / a:>5.1f}")
+        lines.append(line + "".join(f"{rate:>17.0f}" for rate in rates) + f"{ratio:>8.2f}")
     return lines
 
 
 def _cost_table(cells: list[dict[str, Any]]) -> list[str]:
     lines = [
-        f"{'cmir':22}{'slots':>8} | {'describe: ms':>12} {'GPU only':>8} {'host us':>8} | "
-        f"{'host us: forward':>16} {'+backward':>9} | {'descriptor KiB':>14} | {'worst error':>11} {'a block':>8}"
+        f"{'ms':22}{'slots':>6} | {'describe':>8} {'GPU only':>8} {'peer':>7} {'ratio':>6} {'of f+b':>7} | "
+        f"{'host us: forward':>16} {'+backward':>9} {'graph f+b':>9} {'peer':>7} | {'KiB':>9} | "
+        f"{'error':>8} {'a block':>8}"
     ]
     for cell in cells:
-        ms, host, found = cell["ms"]["cmir"], cell["host_us"]["cmir"], cell["errors"]["cmir"].values()
+        both, described = best(cell, "forward+backward", True), best(cell, "preprocess", True)
+        if both is None or described is None:
+            continue
+        host, found = cell["host_us"][both[0]], cell["errors"][both[0]].values()
+        built = best(cell, "preprocess", False)
+        graphs = [best(cell, "forward+backward", mine, "graph_ms") for mine in (True, False)]
+        alone = cell["graph_ms"].get(described[0], {}).get("preprocess", math.nan)
         slots = "/".join("-" if n is None else str(n) for n in cell["slots"].values())
+        peer = built[1] if built else math.nan
         lines.append(
-            f"{cell['mask']:14}{cell['tokens']:>8}{slots:>8} | {ms['preprocess']:>12.3f} "
-            f"{cell['graph_ms'].get('cmir', math.nan):>8.3f} {host['preprocess']:>8.0f} | "
-            f"{host['forward']:>16.0f} {host['forward+backward']:>9.0f} | {cell['descriptor_bytes'] / 1024:>14.0f} | "
-            f"{max(e['whole'] for e in found):>11.1e} {max(e['worst_block'] for e in found):>8.1e}"
+            f"{cell['mask']:14}{cell['tokens']:>8}{slots:>6} | {described[1]:>8.3f} {alone:>8.3f} "
+            f"{peer:>7.3f} {peer / described[1]:>6.1f} {alone / both[1]:>7.1%} | "
+            f"{host['forward']:>16.0f} {host['forward+backward']:>9.0f} "
+            + " ".join(f"{g[1] if g else math.nan:>{width}.3f}" for g, width in zip(graphs, (9, 7), strict=True))
+            + f" | {cell['descriptor_bytes'] / 1024:>9.0f} | "
+            f"{max(e['whole'] for e in found):>8.1e} {max(e['worst_block'] for e in found):>8.1e}"
         )
     return lines
 
@@ -291,24 +317,24 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         return parse_names
 
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.attention", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.operator", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known = {**MASKS, **MORE}
     parser.add_argument(
-        "--mask", type=names(known), default=list(MASKS), help=f"of {', '.join(known)}; by default {', '.join(MASKS)}"
+        "--mask", type=names(EVERY), default=list(MASKS), help=f"of {', '.join(EVERY)}; by default {', '.join(MASKS)}"
     )
+    parser.add_argument("--suite", choices=SUITES, help="all masks of a suite, in place of --mask")
     parser.add_argument(
         "--lengths", type=lambda text: [int(n) for n in text.split(",")], default=[4096, 32768, 8192, 1024]
     )
     parser.add_argument(
-        "--peers", type=names(PEERS), default=["flex-triton", "cudnn"], help=f"of {', '.join(PEERS)}, or '' for none"
+        "--peers", type=names(PEERS), default=list(PEERS), help="who takes part, ours among them; all by default"
     )
     parser.add_argument("--json", type=Path, help="where to write all figures; also in $OUT, if that is set")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--budget", type=float, default=480, help="seconds; cells that would not end in time are skipped"
     )
-    parser.add_argument("--graph-peers", action="store_true", help="time the peers' preprocessing as a CUDA graph, too")
+    parser.add_argument("--graphs", action="store_true", help="time forward and backward as a CUDA graph, too")
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
     parser.add_argument("--heads", type=int, default=32)
     parser.add_argument("--kv-heads", type=int, default=8)
@@ -316,14 +342,16 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--device", default="cuda", help="'cpu' tries the script out in Triton's interpreter, at tiny sizes"
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.mask = list(SUITES[options.suite]) if options.suite else options.mask
+    return options
 
 
 def main() -> int:
     options = parse()
     clock = Clock(options.budget)
     report = run(options, clock)
-    print(table(report, options.peers), flush=True)
+    print(table(report), flush=True)
     broken = [c for c in report["cells"] if c.get("right") is False or "cmir" in c.get("failed", {})]
     return 1 if broken else 0
 
