@@ -117,8 +117,7 @@ def _in_layout(
             f"permute=True: the {' and '.join(tokens.shards)} of this mask are a shard of the tokens; give the shard "
             "itself, see Descriptor.permute"
         )
-    q = tokens.permute(q, "rows", 2)
-    k, v = tokens.permute(k, "cols", 2), tokens.permute(v, "cols", 2)
+    q, k, v = tokens.into(q, k, v)
     out, lse = attention(q, k, v, desc, scale=scale, return_lse=True)
     out = tokens.unpermute(out, "rows", 2)
     return (out, tokens.unpermute(lse, "rows", 2)) if return_lse else out

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
@@ -76,6 +77,23 @@ class Tokens:
             raise CmirError(f"axis: expected 'rows' or 'cols', got {axis!r}")
         return self.rows if axis == "rows" else self.cols
 
+    def into(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """q, k and v, [B, H, L, D] each, moved from the order of the tokens: in one launch, where there is a GPU."""
+        moves = [(x, order) for x, order in ((q, self.rows), (k, self.cols), (v, self.cols)) if order is not None]
+        tensors, orders = [x for x, _ in moves], [order for _, order in moves]
+        if not _fused(tensors, orders):
+            return self.permute(q, "rows", 2), self.permute(k, "cols", 2), self.permute(v, "cols", 2)
+        from cmir.runtime.moving import moved
+
+        found = list(moved(tensors, orders, scatter=False))
+        return (
+            q if self.rows is None else found.pop(0),
+            k if self.cols is None else found.pop(0),
+            v if self.cols is None else found.pop(0),
+        )
+
     def permute(self, x: torch.Tensor, axis: str, dim: int) -> torch.Tensor:
         """`x` with the tokens along `dim` put into the order of an axis; of a shard, its tokens of all."""
         order = self.of(axis)
@@ -100,7 +118,20 @@ def _moved(x: torch.Tensor, order: torch.Tensor, dim: int, inverse: bool) -> tor
         raise ShapeError(f"expected {form} with tokens along a dimension of it, got {tuple(x.shape)} and dim={dim}")
     if inverse and x.shape[dim] != order.shape[-1]:
         raise ShapeError(f"expected {order.shape[-1]} places along dim {dim}, got {x.shape[dim]} in {tuple(x.shape)}")
+    if dim == 2 and _fused([x], [order]):
+        from cmir.runtime.moving import moved
+
+        return moved([x], [order], scatter=inverse)[0]
     return _move(x, order, dim, inverse)
+
+
+def _fused(tensors: Sequence[torch.Tensor], orders: Sequence[torch.Tensor]) -> bool:
+    """Whether one kernel of ours moves them; torch indexes elsewhere: on a CPU, for shards, in compiled graphs."""
+    if not tensors or (all(x.device.type == "cpu" for x in tensors) and "triton" not in sys.modules):
+        return False
+    from cmir.runtime.moving import movable
+
+    return movable(tensors, orders)
 
 
 class _Move(torch.autograd.Function):

@@ -216,3 +216,27 @@ def test_layouts_and_statics_are_of_one_compile():
     ]
     assert masks[0] is masks[1] is not masks[2]
     assert layout == Patch(("height", "width"), (2, 2), after="text")
+
+
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("scatter", [False, True])
+def test_one_launch_moves_three_tensors_as_indexing_does(scatter: bool, each: bool):
+    from cmir.runtime.moving import movable, moved
+
+    torch.manual_seed(0)
+    # Heads, lengths and head dimensions of their own, one of them a transposed view.
+    q, k = torch.randn(2, 3, 45, 20), torch.randn(2, 37, 2, 16).transpose(1, 2)
+    tensors = [x.requires_grad_() for x in (q, k, torch.randn(2, 2, 37, 130))]
+    orders = [
+        (torch.stack([torch.randperm(n) for _ in range(2)]) if each else torch.randperm(n)).int() for n in (45, 37, 37)
+    ]
+    assert movable(tensors, orders)
+    found = moved(tensors, orders, scatter)
+    for x, order, y in zip(tensors, orders, found, strict=True):
+        inverse = order.argsort(-1) if scatter else order
+        want = torch.stack([x[b][:, inverse[b] if each else inverse] for b in range(2)])
+        assert torch.equal(y, want)
+        weight = torch.randn_like(y)
+        (got,) = torch.autograd.grad((y * weight).sum(), x, retain_graph=True)
+        (expected,) = torch.autograd.grad((want * weight).sum(), x)
+        assert torch.equal(got, expected)
