@@ -62,11 +62,16 @@ class Command:
 
 
 class InProcess(lit.formats.FileBasedTest):
-    """Runs RUN lines made of `cm-opt`, `filecheck` and the given commands inside lit's worker."""
+    """Runs RUN lines made of `cm-opt`, `cm-view`, `filecheck` and the given commands inside lit's worker."""
 
     def __init__(self, commands: Mapping[str, Main] | None = None) -> None:
         super().__init__()
-        self._commands: dict[str, Main] = {"cm-opt": _cm_opt, "filecheck": _filecheck, **(commands or {})}
+        self._commands: dict[str, Main] = {
+            "cm-opt": _cm_opt,
+            "cm-view": _cm_view,
+            "filecheck": _filecheck,
+            **(commands or {}),
+        }
 
     def execute(self, test: Any, litConfig: Any) -> tuple[Any, str]:
         """Run one test file; called by lit."""
@@ -199,6 +204,12 @@ def _call(main: Main, arguments: Sequence[str], text: str, merge: bool) -> tuple
 
 def _cm_opt(arguments: Sequence[str]) -> int:
     from cmir.tools.cm_opt import main
+
+    return main(arguments)
+
+
+def _cm_view(arguments: Sequence[str]) -> int:
+    from cmir.tools.cm_view import main
 
     return main(arguments)
 

@@ -158,6 +158,30 @@ def divisions(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
             yield op, simplify(reader.values[op.operands[1]])
 
 
+def conditions_of(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
+    """The comparisons and constants of a rule, surface or normal form: each op with its condition, statics not folded.
+
+    A condition inside `exists` is that of some value that it tries.
+    """
+    if region.is_normal:
+        yield from ((c, c.condition.data) for c in region.clauses)
+        return
+    reader = _SurfaceReader(region)
+    reader.read()
+    for op in region.walk():
+        if not op.results or op.results[0] not in reader.values or op.results[0].type != i1:
+            continue
+        if not isinstance(op, arith.CmpiOp | arith.ConstantOp | arith.XOrIOp):
+            continue  # made of other conditions, each with its own line
+        condition, parent = reader.values[op.results[0]], op.parent_op()
+        while parent is not None and parent is not region:
+            if isinstance(parent, ExistsOp):
+                bound = reader.values[parent.body.block.args[0]]
+                condition = make("exists", parent.lo.data, parent.hi.data, condition, data=bound.name)
+            parent = parent.parent_op()
+        yield op, condition
+
+
 def _clamp_numbers(e: Expr, entries: Mapping[str, int]) -> Expr:
     """`lo[i, -1]` is `lo[i, 0]`: where it is known which integer of an entry is read, one that exists is named."""
 

@@ -52,15 +52,22 @@ def sample(facts: Facts, count: int = SAMPLES, seed: int = 0, size: int = 40) ->
     return tuple(out)
 
 
-def draw(facts: Facts, rng: np.random.Generator, size: int = 40) -> dict[str, Value] | None:
-    """One choice of metadata with lengths of about `size`, or None when this try broke a fact."""
-    env: dict[str, Value] = {}
+def draw(
+    facts: Facts, rng: np.random.Generator, size: int = 40, given: Mapping[str, Value] | None = None
+) -> dict[str, Value] | None:
+    """One choice of metadata with lengths of about `size`, or None when this try broke a fact.
+
+    What `given` gives (lengths, scalars, tables) is taken as it is; the rest is drawn around it.
+    """
+    env: dict[str, Value] = dict(given or {})
     known_tables = {p.name for p in facts.parameters if p.is_table}
     scalar_facts = [f.condition for f in facts.facts if f.over is None and not free_names(f.condition) & known_tables]
     scalar_facts += [le(ZERO, ROWS), le(ZERO, COLS)]  # which every spec takes for granted
     names = ["rows", "cols", *(p.name for p in facts.parameters if not p.is_table)]
     order = names if rng.random() < 0.6 else [*rng.permutation(names)]
     for name in map(str, order):
+        if name in env:
+            continue
         default = (0, size) if name in ("rows", "cols") else (-2, size)
         bounds = _bounds(var(name), scalar_facts, env, default)
         if bounds is None:
@@ -68,7 +75,7 @@ def draw(facts: Facts, rng: np.random.Generator, size: int = 40) -> dict[str, Va
         env[name] = _pick(rng, *bounds)
     packing = _Packing(rng, bool(rng.random() < STRUCTURED))
     for p in facts.parameters:
-        if p.is_table:
+        if p.is_table and p.name not in env:
             table = _draw_table(facts, p.name, env, size, packing)
             if table is None:
                 return None

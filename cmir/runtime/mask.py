@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from cmir.runtime.descriptor import Descriptor, Plan
     from cmir.runtime.metadata import PackedMetadata
     from cmir.runtime.packed import Longest
+    from cmir.view.cell import Explanation
 
 MAX_PLANS = 256
 """Forms of arguments of `describe` that a mask remembers."""
@@ -113,7 +114,7 @@ def _compile(
     if statics:
         if not isinstance(spec, str | Path):
             _refuse_fixed_constants(specs[0])
-        specs = [_with_statics(specs[0], statics)]
+        specs = [with_statics(specs[0], statics)]
         module = ModuleOp([specs[0]])
     if layout is not None:
         specs = [add_layout(specs[0], layout)]
@@ -177,8 +178,12 @@ def _text(module: ModuleOp) -> str:
     return out.getvalue()
 
 
-def _with_statics(spec: SpecOp, statics: Mapping[str, int]) -> SpecOp:
-    """A copy of the spec with other values for some statics."""
+def with_statics(spec: SpecOp, statics: Mapping[str, int]) -> SpecOp:
+    """A copy of the spec with other values for some statics.
+
+    Raises:
+        SpecError: there is no such static, or a value is no int.
+    """
     known = {p.name for p in spec.parameters if p.kind == "static"}
     for name, value in statics.items():
         if name not in known:
@@ -365,6 +370,26 @@ class CompiledMask:
             env = packed.environment(self, *length, cu_seqlens, cu_seqlens_k, metadata)
             return table_intervals(self.packed._tables[axis], env)
         return table_intervals(self._tables[axis], self._environment(rows, cols, metadata))
+
+    def explain(self, i: int, j: int, /, *, rows: int, cols: int | None = None, **metadata: Any) -> Explanation:
+        """Why row `i` sees column `j`, or does not; `print` it.
+
+        Args:
+            i, j: the row and the column; of a mask with a layout, as they are stored.
+            rows, cols: the lengths; `cols` is `rows` where it is left out.
+            metadata: as of `dense`, of one sequence.
+
+        Raises:
+            MetadataError: there is no such row or column, or as of `dense`.
+        """
+        from cmir.view.cell import explain
+        from cmir.view.scene import Scene
+
+        if self._spec.is_packed or metadata.keys() & {"cu_seqlens", "cu_seqlens_k"}:
+            raise CmirError(
+                f"mask {self.name!r}: explain looks at one sequence; give its own lengths, metadata, row and column"
+            )
+        return explain(Scene(self._surface, self._module, self._environment(rows, cols, metadata)), i, j)
 
     def describe(
         self,

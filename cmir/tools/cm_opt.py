@@ -8,12 +8,14 @@ traceback. Remarks of passes look the same and fail nothing.
 import gc
 import os
 import re
+import shlex
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.targets.mlir import MLIRTarget
@@ -31,9 +33,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `cm-opt` with the given arguments (by default the command line's) and return its exit code."""
     if argv is None:
         gc.disable()  # a process of its own, over in a moment: collecting would be a tenth of it
+    return run_tool("cm-opt", lambda: _run(sys.argv[1:] if argv is None else argv))
+
+
+def run_tool(tool: str, run: Callable[[], int]) -> int:
+    """The exit code of a tool: what `run` returns, or 1 with what it raised said as an error message."""
     try:
         try:
-            return _run(sys.argv[1:] if argv is None else argv)
+            return run()
         finally:
             sys.stdout.flush()  # of --help too: a closed pipe is caught here, at exit it is not
     except BrokenPipeError:  # the reader of our output has seen enough
@@ -42,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        _report(error)
+        _report(error, tool)
         return 1
 
 
@@ -61,6 +68,11 @@ def _run(argv: Sequence[str]) -> int:
     context = registry.context(allow_unregistered="--allow-unregistered-dialect" in line)
 
     name, text = read_input(line.input)
+    if line.cell is not None:
+        sys.stdout.write(_explain_cell(line, name, text, passes, context))
+        return 0
+    if only := next((flag for flag in ("--rows", "--cols", "--meta", "--seed") if flag in line), None):
+        raise CmirError(f"option '{only}' goes with --explain=I,J")
     pieces = list(_split(text)) if "--split-input-file" in line else [(1, text)]
     results: list[str | SpecError] = []
     remarks: list[Remark] = []
@@ -100,9 +112,24 @@ def _information(line: CommandLine, registry: Registry) -> str | None:
         import cmir
 
         return f"cmir {cmir.__version__} (xDSL {version('xdsl')})\n"
-    if "--explain" in line:
+    if "--explain" in line and line.cell is None:
         return explain(line.options["--explain"], registry)
     return None
+
+
+def _explain_cell(line: CommandLine, name: str, text: str, passes: Sequence[ModulePass], context: Context) -> str:
+    """Why a row of the mask, as the passes leave it, sees a column or does not."""
+    from cmir.view.cell import explain as explain_cell
+    from cmir.view.load import lower
+    from cmir.view.metadata import parse_metadata
+
+    assert line.cell is not None
+    lowered = lower(text, name, before=passes, context=context)
+    given = parse_metadata(line.metadata)
+    metadata = lowered.metadata(line.number("--rows"), line.number("--cols"), given, line.number("--seed") or 0)
+    if metadata.drawn:
+        print(f"drawn: {shlex.join(metadata.arguments())}", file=sys.stderr)
+    return f"{explain_cell(lowered.scene(metadata), *line.cell)}\n"
 
 
 def _split(text: str) -> Iterator[tuple[int, str]]:
@@ -140,15 +167,15 @@ def _print_remark(remark: Remark) -> None:
     print(remark.render(), file=sys.stderr)
 
 
-def _report(error: Exception) -> None:
+def _report(error: Exception, tool: str = "cm-opt") -> None:
     if os.environ.get("CMIR_DEBUG"):
         traceback.print_exception(error)
     if isinstance(error, SpecError) and error.location is not None:
         text = error.render()
     elif isinstance(error, CmirError):
-        text = f"cm-opt: error: {error}"
+        text = f"{tool}: error: {error}"
     else:
-        text = f"cm-opt: internal error: {type(error).__name__}: {error} (CMIR_DEBUG=1 shows the traceback)"
+        text = f"{tool}: internal error: {type(error).__name__}: {error} (CMIR_DEBUG=1 shows the traceback)"
     print(text, file=sys.stderr)
 
 

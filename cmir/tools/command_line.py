@@ -4,6 +4,7 @@ Passes are flags (`--NAME` or `--NAME=options`) and run in the order given, mixe
 say that: a flag with an optional value would swallow the file that follows it.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +45,12 @@ OPTIONS = {
         Option(("--verify-diagnostics",), "", "succeed if what is reported is what comments announce (see below)"),
     ),
     "Help": (
-        Option(("--explain",), "NAME", "print what a pass or target does, and its options"),
+        Option(("--explain",), "NAME", "print what a pass or target does, and its options; or, of a spec, .."),
+        Option(("--explain",), "I,J", ".. why row I sees column J or does not: Region, clauses, slots, numbers"),
+        Option(("--rows",), "N", "with --explain=I,J: the number of rows (drawn if left out)"),
+        Option(("--cols",), "N", "with --explain=I,J: the number of columns (as many as rows if left out)"),
+        Option(("--meta",), "NAME=VALUE", "with --explain=I,J: an int, 1,2,3, JSON or @FILE.json; may be repeated"),
+        Option(("--seed",), "N", "with --explain=I,J: draw metadata that are left out from this seed (0)"),
         Option(("--version",), "", "print the versions of cmir and xDSL"),
         Option(("-h", "--help"), "", "print this"),
     ),
@@ -61,6 +67,7 @@ Examples:
   cm-opt --lower-intervals --transpose --choose-axis --lower-descriptor --lower-attention spec.mlir
   cm-opt --load my_pass.py --my-pass spec.mlir    a pass of your own
   cm-opt --explain merge-slots                    what one pass does
+  cm-opt --explain=12,5 --rows 14 --meta history=7 spec.mlir    why row 12 sees column 5, or does not
 """
 
 _EXPECTATIONS = """
@@ -77,9 +84,27 @@ class CommandLine:
     input: str = "-"
     pipeline: list[str] = field(default_factory=list[str])
     options: dict[str, str] = field(default_factory=dict[str, str])
+    metadata: list[str] = field(default_factory=list[str])
 
     def __contains__(self, flag: str) -> bool:
-        return flag in self.options
+        return flag in self.options or (flag == "--meta" and bool(self.metadata))
+
+    @property
+    def cell(self) -> tuple[int, int] | None:
+        """The row and the column that `--explain=I,J` asks about."""
+        found = re.fullmatch(r"\s*(-?\d+)\s*,\s*(-?\d+)\s*", self.options.get("--explain", ""))
+        return None if found is None else (int(found[1]), int(found[2]))
+
+    def number(self, flag: str) -> int | None:
+        """The value of an option that takes an int of at least 0; None where it is not given.
+
+        Raises:
+            CmirError: it is none.
+        """
+        value = self.options.get(flag)
+        if value is not None and not re.fullmatch(r"\d+", value):
+            raise CmirError(f"option '{flag}' needs an int of at least 0, got '{value}'")
+        return None if value is None else int(value)
 
 
 def parse_arguments(argv: Sequence[str], registry: Registry) -> CommandLine:
@@ -100,6 +125,8 @@ def parse_arguments(argv: Sequence[str], registry: Registry) -> CommandLine:
             inputs.append(value)
         elif flag == "--passes":
             line.pipeline.append(value)
+        elif flag == "--meta":
+            line.metadata.append(value)
         elif flag in _BY_FLAG:
             line.options[flag] = value
         elif name in registry.passes:

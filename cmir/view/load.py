@@ -1,0 +1,112 @@
+"""From the text of a spec to its scene: the passes, the stages on the way, the metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from cmir.analysis.facts import facts_of
+from cmir.dialects.interval import TableOp
+from cmir.dialects.maskspec import SpecOp
+from cmir.errors import SpecError
+from cmir.runtime.mask import with_statics
+from cmir.tools import driver
+from cmir.view.metadata import Metadata, complete
+from cmir.view.scene import Scene
+
+PIPELINE = {"rows": "lower-intervals", "cols": "transpose"}
+KERNELS = "choose-axis,lower-descriptor,lower-attention"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a pass left, as text: IR, or generated source."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A spec after `--lower-intervals --transpose`, and as it was written."""
+
+    name: str
+    text: str
+    surface: SpecOp
+    module: ModuleOp
+    stages: tuple[Stage, ...]
+
+    @property
+    def spec(self) -> SpecOp:
+        """In normal form."""
+        return next(op for op in self.module.walk() if isinstance(op, SpecOp))
+
+    def metadata(self, rows: int | None, cols: int | None, given: Mapping[str, Any], seed: int = 0) -> Metadata:
+        """What is given, the rest drawn; see `complete`."""
+        return complete(facts_of(self.spec), rows, cols, given, seed)
+
+    def scene(self, metadata: Metadata) -> Scene:
+        """The mask under these metadata."""
+        return Scene(self.surface, self.module, metadata.env)
+
+
+class _Stages(driver.Observer):
+    """Keeps the IR that each pass leaves, where it is not what was there before."""
+
+    def __init__(self, text: str) -> None:
+        self.last = text
+        self.kept: list[Stage] = []
+
+    def after(self, pass_: ModulePass, module: ModuleOp) -> None:
+        text = driver.emit(module)
+        if text != self.last:
+            self.kept.append(Stage(f"--{pass_.name}", text))
+            self.last = text
+
+
+def lower(
+    text: str,
+    name: str,
+    statics: Mapping[str, int] | None = None,
+    before: Sequence[ModulePass] = (),
+    context: Context | None = None,
+    *,
+    kernels: bool = False,
+) -> Lowered:
+    """Lower the one spec of a text.
+
+    Args:
+        text, name: the spec, and the name that messages call it by.
+        statics: other values for statics.
+        before: passes that are run first; the mask is what they leave.
+        context: the dialects to know; all installed ones by default.
+        kernels: go on to the kernels and their source, for the stages.
+
+    Raises:
+        SpecError: the spec is wrong, or there is not exactly one.
+    """
+    module = driver.parse(text, name, context)
+    driver.run_pipeline(module, before, context)
+    specs = [op for op in module.walk() if isinstance(op, SpecOp)]
+    if len(specs) != 1:
+        raise SpecError(f"expected one maskspec.spec to look at, found {len(specs)}", specs[1] if specs else module)
+    if specs[0].is_packed:
+        raise SpecError("a packed spec has no rule of its own to look at; give the spec of one sequence", specs[0])
+    if statics:
+        specs = [with_statics(specs[0], statics)]
+        module = ModuleOp([specs[0]])
+    surface = specs[0].clone()
+    stages = _Stages(driver.emit(module))
+    made = {op.axis.data for op in module.walk() if isinstance(op, TableOp)}  # by the passes before
+    driver.run_pipeline(module, [p for axis, p in PIPELINE.items() if axis not in made], context, observer=stages)
+    lowered = module
+    if kernels:
+        lowered = module.clone()
+        driver.run_pipeline(lowered, [KERNELS], context, observer=stages)
+        stages.kept.append(Stage("-t triton", driver.emit(lowered, "triton", context)))
+    return Lowered(name, text, surface, module, tuple(stages.kept))

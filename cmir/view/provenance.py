@@ -1,0 +1,108 @@
+"""Which lines of a spec a clause is made of, and which lines of every later stage come from it.
+
+A clause of the normal form is named `region.number`, and later stages carry that name: spans and endpoints in their
+`from`, generated source in its comments. What is left is the way back to the text that a user wrote. Normal form takes
+a rule apart into literals; an op of the rule belongs to a clause if taking the op's own condition apart, or its
+negation, gives one of the clause's literals:
+
+    %causal = arith.cmpi sle, %j, %i : index      ->   j <= i, i < j      ->   history.0, candidate.1
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from cmir.analysis.dnf import TooManyClauses, clauses_of
+from cmir.analysis.rules import conditions_of, fold_statics
+from cmir.dialects.expr import Expr, not_
+from cmir.dialects.maskspec import RegionOp, SpecOp, spec_of
+from cmir.errors import SourceLocation, SpecError, locate
+
+CAP = 256
+"""Clauses of one op's condition; one that has more is taken to be of no clause in particular."""
+
+
+def clause_lines(surface: SpecOp, spec: SpecOp) -> dict[str, tuple[int, ...]]:
+    """For every clause of `spec` (in normal form) the lines of `surface` that it comes from, ascending.
+
+    Where no single op gives a literal of it (a rule in another order of tokens, a rule that is always true), these are
+    the lines of its Region.
+    """
+    written = {place: r for r in surface.regions_of_rows if (place := locate(r)) is not None}
+    literals = {id(r): list(_literals(r)) for r in written.values()}
+    out: dict[str, tuple[int, ...]] = {}
+    for region in spec.regions_of_rows:
+        place = locate(region)
+        source = None if place is None else written.get(place)
+        for k, clause in enumerate(region.clauses):
+            lines = set[int]()
+            if source is not None:
+                mine = set(clause.literals)
+                lines = {line for line, some in literals[id(source)] if mine & some} or {*_body_lines(source)}
+            out[f"{region.sym_name.data}.{k}"] = tuple(sorted(lines))
+    return out
+
+
+def region_lines(surface: SpecOp) -> dict[str, int]:
+    """The line on which each Region of a spec begins."""
+    places = {r.sym_name.data: locate(r) for r in surface.regions_of_rows}
+    return {name: place.line for name, place in places.items() if place is not None}
+
+
+def _literals(region: RegionOp) -> Iterator[tuple[int, set[Expr]]]:
+    """The line of every condition of a rule as it was written, with the literals it can give."""
+    spec = spec_of(region)
+    for op, condition in conditions_of(region):
+        place = locate(op)
+        if place is None:
+            continue
+        found = set[Expr]()
+        try:
+            folded = fold_statics(condition, spec, op)
+            for e in (folded, not_(folded)):
+                found |= {literal for clause in clauses_of(e, CAP) for literal in clause}
+        except (TooManyClauses, SpecError):
+            continue
+        yield place.line, found
+
+
+def _body_lines(region: RegionOp) -> Iterator[int]:
+    places: Iterator[SourceLocation | None] = (locate(op) for op in region.walk())
+    return (place.line for place in places if place is not None)
+
+
+_CLAUSE = re.compile(r'"([A-Za-z]\w*\.\d+)"')
+_COMMENT = re.compile(r"\bregion (\w+) clause (\d+)")
+_REGION = re.compile(r"\s*(?:maskspec|interval)\.region @(\w+)")
+
+
+def keys_of_lines(text: str) -> list[tuple[str, ...]]:
+    """For every line of a stage (IR or source) the clauses it comes from; a Region's own line has its name."""
+    out: list[tuple[str, ...]] = []
+    region, number = "", 0
+    carried: tuple[str, ...] = ()  # a comment of generated source speaks of the line after it
+    for line in text.splitlines():
+        keys = tuple(dict.fromkeys(_CLAUSE.findall(line)))
+        comment = tuple(f"{name}.{k}" for name, k in _COMMENT.findall(line)) if "#" in line else ()
+        if (found := _REGION.match(line)) is not None:
+            region, number = found[1], 0
+            keys = (region,)
+        elif line.lstrip().startswith("maskspec.clause"):
+            keys, number = (f"{region}.{number}",), number + 1
+        out.append(keys or comment or carried)
+        carried = comment
+    return out
+
+
+def keys_of_source(text: str, surface: SpecOp, clauses: Mapping[str, tuple[int, ...]]) -> list[tuple[str, ...]]:
+    """For every line of the text of a spec the clauses that come from it."""
+    out: list[list[str]] = [[] for _ in text.splitlines()]
+    for name, line in region_lines(surface).items():
+        if line <= len(out):
+            out[line - 1].append(name)
+    for clause, lines in clauses.items():
+        for line in lines:
+            if line <= len(out):
+                out[line - 1].append(clause)
+    return [tuple(keys) for keys in out]

@@ -1,0 +1,82 @@
+"""A pair explained: what is said of Regions, clauses and slots is what the oracle says."""
+
+import numpy as np
+import pytest
+from viewing import scenes
+
+import cmir
+from cmir import zoo
+from cmir.view.cell import explain
+
+MASKS = ("hstu", "hstu_meta", "shared_prompt", "vertical_slash", "strided", "topk_blocks", "flamingo", "clear")
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_an_explanation_says_what_the_rule_says(name: str):
+    rng = np.random.default_rng(3)
+    for scene in scenes(name, 3):
+        for _ in range(40):
+            i, j = int(rng.integers(scene.rows)), int(rng.integers(scene.cols))
+            said = explain(scene, i, j)
+            assert said.visible == bool(scene.dense[i, j]) == any(c.holds for c in said.clauses)
+            assert said.visible == any(s.holds for s in said.row_slots) == any(s.holds for s in said.col_slots)
+            for clause in said.clauses:
+                for literal in clause.literals:
+                    # `3 <= 4` is Python too; `true` compares nothing.
+                    assert literal.holds == eval(literal.numbers or literal.text.capitalize())
+
+
+def test_the_text_of_an_explanation():
+    mask = zoo.load("hstu")
+    start = [0] * 7 + [7, 7, 9, 9, 9, 12, 12]
+    said = mask.explain(9, 8, rows=14, history=7, start=start)
+    file = str(zoo.path("hstu"))
+    assert (
+        str(said)
+        == f"""\
+@hstu, row 9, column 8: not visible
+  Region @candidate, rows [history, rows) = [7, 14)
+    clause candidate.0 fails  ({file}:14)
+      no   j < history  8 < 7
+    clause candidate.1 fails  ({file}:16-17)
+      no   start[i] <= j  9 <= 8
+      yes  j <= i         8 <= 9
+  columns that row 9 sees:
+    slot 0  [0, 7)  = [0, history)  from candidate.0
+    slot 1  [9, 10)  = [start[i], i + 1)  from candidate.1
+  rows that see column 8:
+    slot 0  [8, 9)  = [j, select(j < history, rows, first i in [history, rows) : j < start[i]))  \
+from history.0, candidate.0, candidate.1"""
+    )
+    assert not said.visible and said.region == "candidate"
+    assert mask.explain(9, 9, rows=14, history=7, start=start).visible
+
+
+def test_a_row_of_no_region():
+    spec = cmir.MaskSpec("some_rows")
+    spec.region("first", 0, spec.minimum(2, spec.rows), visible=spec.j <= spec.i)
+    said = cmir.compile(spec).explain(3, 1, rows=5)
+    assert "no Region holds row 3: it sees nothing" in str(said)
+    assert not said.visible and said.region is None and said.row_slots == ()
+
+
+def test_a_pair_that_is_not_there():
+    mask = zoo.load("causal")
+    for i, j, message in (
+        (5, 0, "row 5 of mask 'causal': expected an int from 0 to 4"),
+        (0, -1, "column -1 of mask 'causal': expected an int from 0 to 4"),
+        ("2", 0, "row '2' of mask 'causal': expected an int from 0 to 4"),
+    ):
+        with pytest.raises(cmir.MetadataError, match=f"^{message}$"):
+            mask.explain(i, j, rows=5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(cmir.MetadataError, match="it has no rows"):
+        mask.explain(0, 0, rows=0, cols=3)
+    with pytest.raises(cmir.CmirError, match="explain looks at one sequence"):
+        mask.explain(0, 0, rows=4, cu_seqlens=[0, 2, 4])
+
+
+def test_fused_slots_say_where_they_went():
+    mask = zoo.load("vertical_slash", verticals=2, slashes=1)
+    said = mask.explain(5, 3, rows=8, vertical=[3, 3], slash=[2])
+    assert [s.why for s in said.row_slots] == ["united with slot 1", "united with slot 2", ""]
+    assert [s.holds for s in said.row_slots] == [False, False, True]

@@ -1,0 +1,90 @@
+"""Pictures: written, repeatable, true to their scene, and refused by name without matplotlib."""
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from viewing import lowered, scenes
+
+from cmir.errors import CmirError
+from cmir.view.picture import description, save
+
+matplotlib = pytest.importorskip("matplotlib")
+
+
+@pytest.mark.parametrize("name", ["hstu", "clear", "strided", "topk_blocks", "full"])
+def test_a_png_and_an_svg_are_written(name: str, tmp_path: Path):
+    (scene,) = scenes(name, 1)
+    save(scene, str(tmp_path / "mask.png"), (4, 4))
+    data = (tmp_path / "mask.png").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", data[16:24])
+    assert 200 < width < 4000 and 150 < height < 4000
+    save(scene, str(tmp_path / "mask.svg"))
+    text = (tmp_path / "mask.svg").read_text()
+    assert f"@{scene.name}</text>" in text
+    assert description(scene) in text
+
+
+def test_an_svg_says_the_intervals_and_is_the_same_twice(tmp_path: Path):
+    mask = lowered("hstu")
+    scene = mask.scene(mask.metadata(14, None, {"history": 7, "start": [0] * 7 + [7, 7, 9, 9, 9, 12, 12]}))
+    for name in ("a.svg", "b.svg"):
+        save(scene, str(tmp_path / name), (4, 4))
+    text = (tmp_path / "a.svg").read_text()
+    assert text == (tmp_path / "b.svg").read_text()
+    for line in (*scene.intervals("rows"), *scene.intervals("cols")):
+        for interval in line:
+            assert f"[{interval.lo}, {interval.hi})</text>" in text
+    for word in ("@candidate", "tiles of 4 x 4", "3 full", "6 partial", "7 empty", "45.4 % of pairs visible"):
+        assert word in text
+
+
+def test_a_description_tells_scenes_apart():
+    one, two = scenes("hstu", 2)
+    assert description(one) != description(two)
+    assert description(one) != description(one, (4, 4))
+
+
+@pytest.mark.parametrize("lengths", [(0, 0), (0, 3), (5, 0), (1, 1), (3, 60)])
+def test_masks_of_hardly_any_pairs(lengths: tuple[int, int], tmp_path: Path):
+    mask = lowered("full")
+    scene = mask.scene(mask.metadata(*lengths, {}))
+    save(scene, str(tmp_path / "mask.svg"), (2, 2))
+    assert (tmp_path / "mask.svg").stat().st_size
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path):
+    (scene,) = scenes("full", 1)
+    with pytest.raises(CmirError, match=r"cannot write '.*missing/mask\.png': No such file or directory"):
+        save(scene, str(tmp_path / "missing" / "mask.png"))
+
+
+def test_without_matplotlib_the_extra_is_named(tmp_path: Path):
+    spec = tmp_path / "full.mlir"
+    spec.write_text(
+        "maskspec.spec @m() {\n  maskspec.region @all rows [0, rows) {\n    maskspec.clause j <= i\n  }\n}\n"
+    )
+    script = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "from cmir.tools.cm_view import main\n"
+        f"sys.exit(main([{str(spec)!r}, '--rows', '4', '-o', {str(tmp_path / 'm.png')!r}]))"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 1
+    assert result.stderr.startswith("cm-view: error: pictures need matplotlib: pip install 'cmir[view]'")
+
+
+def test_looking_at_a_mask_imports_no_torch_and_no_matplotlib(tmp_path: Path):
+    spec = tmp_path / "m.mlir"
+    spec.write_text(
+        "maskspec.spec @m() {\n  maskspec.region @all rows [0, rows) {\n    maskspec.clause j <= i\n  }\n}\n"
+    )
+    script = (
+        "import sys\nfrom cmir.tools.cm_view import main\n"
+        f"code = main([{str(spec)!r}, '--rows', '4', '-o', {str(tmp_path / 'm.html')!r}])\n"
+        "sys.exit(code or any(m in sys.modules for m in ('torch', 'matplotlib', 'triton')))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=120).returncode == 0
