@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+# Tests share the modules beside this file.
 sys.path.insert(0, str(Path(__file__).parent))
 
 from counts import Counts, recorder, summary
@@ -37,3 +38,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section("figures")
         for line in lines:
             terminalreporter.line(line)
+
+
+@pytest.fixture(params=["triton", "gluon"] if os.environ.get("CMIR_TEST_GPU") == "1" else ["triton"])
+def attend(request: pytest.FixtureRequest) -> Any:
+    """`cmir.attention` with each backend; skips those that are not available, by name."""
+    from support import attend_with, missing_backend
+
+    if missing := missing_backend(request.param):
+        pytest.skip(f"{request.param}: {missing}")
+    return attend_with(request.param)

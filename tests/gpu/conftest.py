@@ -1,8 +1,13 @@
 """GPU tests run where CMIR_TEST_GPU=1 and there is a GPU; CMIR_TEST_GPU=interpret tries them in an interpreter."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
+
+# The cases of the unit tests run here too.
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "runtime"))
 
 MODE = os.environ.get("CMIR_TEST_GPU", "")
 

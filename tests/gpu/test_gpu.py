@@ -7,7 +7,6 @@ CMIR_TEST_GPU=1 python -m pytest tests/gpu -q        (add -n 6 for a third of th
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support import BF16, DEVICE, FP16, GPU, Attend, check_attention, make_tensors, only_gpu
 
 import cmir
 from cmir import zoo
-from cmir.runtime.reference import reference_attention
 
-GPU = os.environ.get("CMIR_TEST_GPU") == "1"
-DEVICE = "cuda" if GPU else "cpu"
 SMALL_DIM, DIM = (64, 128) if GPU else (16, 32)
-BF16, FP16 = (torch.bfloat16, torch.float16) if GPU else (torch.float16, torch.float16)
-TOLERANCE = 5e-3
-
-only_gpu = pytest.mark.skipif(not GPU, reason="needs a GPU, not an interpreter")
 
 Metadata = dict[str, Any]
 
@@ -272,59 +265,6 @@ def check_schedule(desc: Any, axis: str, z: int, states: np.ndarray) -> None:
 # Attention -----------------------------------------------------------------------------------------------------------
 
 
-def make_tensors(
-    batch: int, heads: tuple[int, int], rows: int, cols: int, dim: int, dtype: torch.dtype
-) -> tuple[torch.Tensor, ...]:
-    """q, k, v, and gradients of out and lse."""
-    generator = torch.Generator(DEVICE).manual_seed(rows * 1000 + cols)
-    shapes = [
-        *((batch, heads[0], rows, dim), (batch, heads[1], cols, dim), (batch, heads[1], cols, dim)),
-        *((batch, heads[0], rows, dim), (batch, heads[0], rows)),
-    ]
-    made = [torch.randn(shape, generator=generator, device=DEVICE) for shape in shapes]
-    return *(x.to(dtype) for x in made[:4]), made[4]
-
-
-def error(got: torch.Tensor, want: torch.Tensor) -> float:
-    """||got - want|| / ||want||; entries that are all nearly 0 (a row that sees one column has no dq) count as 1e-3."""
-    wrong = (got.float() - want.float()).norm().item()
-    return wrong / max(want.float().norm().item(), 1e-3 * math.sqrt(want.numel()))
-
-
-def check_attention(
-    desc: Any,
-    visible: np.ndarray,
-    tensors: tuple[torch.Tensor, ...],
-    *,
-    with_lse: bool = False,
-) -> tuple[torch.Tensor, ...]:
-    """out, lse and gradients against float32. `visible` is bool [B or 1, H or 1, M, N]."""
-    q, k, v, dout, dlse = tensors
-    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
-    out, lse = cmir.attention(inputs[0], inputs[1], inputs[2], desc, return_lse=True)
-    loss = (out * dout).sum(dtype=torch.float32)
-    shown = torch.from_numpy(visible).to(DEVICE)
-    seen = shown.any(-1).expand(lse.shape)
-    exact = [x.detach().float().requires_grad_() for x in (q, k, v)]
-    want, want_lse = reference_attention(exact[0], exact[1], exact[2], shown)
-    want_loss = (want * dout.float()).sum()
-    if with_lse:
-        loss = loss + torch.where(seen, lse * dlse, 0).sum()
-        want_loss = want_loss + torch.where(seen, want_lse * dlse, 0).sum()
-    grads, want_grads = torch.autograd.grad(loss, inputs), torch.autograd.grad(want_loss, exact)
-    for name, a, b in zip(("out", "dq", "dk", "dv"), (out, *grads), (want, *want_grads), strict=True):
-        assert error(a, b) < TOLERANCE, f"{name}: {error(a, b):.1e}"  # also where it is NaN
-    assert torch.equal(lse.isneginf(), ~seen)
-    torch.testing.assert_close(lse[seen], want_lse[seen], rtol=1e-3, atol=1e-3)
-    assert not out[~seen].any()
-    assert not grads[0][~seen].any()
-    unseen = ~shown.any(-2).expand(q.shape[0], q.shape[1], -1)
-    unseen = unseen.reshape(q.shape[0], k.shape[1], -1, k.shape[2]).all(2)
-    assert not grads[1][unseen].any()
-    assert not grads[2][unseen].any()
-    return out, lse, *grads
-
-
 ATTENDED = [
     ("causal", {}, 300, BF16, DIM),
     ("causal", {}, 256, BF16, DIM),
@@ -345,56 +285,60 @@ ATTENDED = [
 
 
 @pytest.mark.parametrize(("name", "statics", "n", "dtype", "dim"), ATTENDED)
-def test_attention(load: Any, name: str, statics: dict[str, int], n: int, dtype: torch.dtype, dim: int) -> None:
+def test_attention(
+    load: Any, attend: Attend, name: str, statics: dict[str, int], n: int, dtype: torch.dtype, dim: int
+) -> None:
     rng = np.random.default_rng(n)
     mask = load(name, **statics)
     for heads in ((4, 2), (4, 1), (3, 3)) if GPU else ((2, 1),):
         metadata = metadata_of(name, n, rng, statics)
         desc = describe(mask, n, [metadata]).check()
         tensors = make_tensors(2, heads, n, n, dim, dtype)
-        check_attention(desc, dense(mask, n, [metadata])[:, None], tensors)
+        check_attention(attend, desc, dense(mask, n, [metadata])[:, None], tensors)
 
 
 @pytest.mark.parametrize("name", ["hstu", "shared_prompt"])
-def test_lengths(load: Any, name: str) -> None:
+def test_lengths(load: Any, attend: Attend, name: str) -> None:
     rng = np.random.default_rng(3)
     mask = load(name)
     for n in (1, 2, 3, 31, 127, 128, 129, 256, *rng.integers(4, 301, 12).tolist()) if GPU else (1, 2, 33):
         metadata = metadata_of(name, n, rng)
         desc = describe(mask, n, [metadata]).check()
-        check_attention(desc, dense(mask, n, [metadata])[:, None], make_tensors(1, (4, 2), n, n, SMALL_DIM, FP16))
+        check_attention(
+            attend, desc, dense(mask, n, [metadata])[:, None], make_tensors(1, (4, 2), n, n, SMALL_DIM, FP16)
+        )
 
 
 @pytest.mark.parametrize(
     ("name", "dtype", "dim"), [("hstu", BF16, DIM), ("holes", BF16, SMALL_DIM), ("scattered", BF16, DIM)]
 )
-def test_batches_with_metadata_of_their_own(load: Any, name: str, dtype: torch.dtype, dim: int) -> None:
+def test_batches_with_metadata_of_their_own(load: Any, attend: Attend, name: str, dtype: torch.dtype, dim: int) -> None:
     rng = np.random.default_rng(4)
     mask = load(name)
     for size, n in ((3, 300), (5, 211)) if GPU else ((3, 50),):
         batch = [metadata_of(name, n, rng) for _ in range(size)]
         desc = describe(mask, n, batch).check()
-        check_attention(desc, dense(mask, n, batch)[:, None], make_tensors(size, (4, 2), n, n, dim, dtype))
+        check_attention(attend, desc, dense(mask, n, batch)[:, None], make_tensors(size, (4, 2), n, n, dim, dtype))
 
 
 @pytest.mark.parametrize("name", ["causal", "stride"])
-def test_rows_and_columns_differ(load: Any, name: str) -> None:
+def test_rows_and_columns_differ(load: Any, attend: Attend, name: str) -> None:
     mask = load(name)
     for rows, cols in ((200, 300), (300, 77), (257, 256), (1, 300)) if GPU else ((20, 45), (45, 20)):
         desc = mask.describe(rows=rows, cols=cols, device=DEVICE).check()
         visible = mask.dense(rows=rows, cols=cols)[None, None]
-        check_attention(desc, visible, make_tensors(2, (4, 2), rows, cols, DIM, BF16))
+        check_attention(attend, desc, visible, make_tensors(2, (4, 2), rows, cols, DIM, BF16))
 
 
 @pytest.mark.parametrize(("lo", "hi"), [(0, 200), (37, 38), (100, 200), (0, 1)])
-def test_rows_that_see_nothing(load: Any, lo: int, hi: int) -> None:
+def test_rows_that_see_nothing(load: Any, attend: Attend, lo: int, hi: int) -> None:
     mask, n = load("holes"), 200
     visible = mask.dense(rows=n, cols=n, lo=lo, hi=hi)[None, None]
     desc = mask.describe(rows=n, lo=lo, hi=hi, device=DEVICE).check()
-    check_attention(desc, visible, make_tensors(1, (2, 1), n, n, SMALL_DIM, BF16), with_lse=True)
+    check_attention(attend, desc, visible, make_tensors(1, (2, 1), n, n, SMALL_DIM, BF16), with_lse=True)
 
 
-def test_a_head_that_sees_nothing(load: Any) -> None:
+def test_a_head_that_sees_nothing(load: Any, attend: Attend) -> None:
     mask, n, heads = load("holes"), 150, 4
     lo = torch.tensor([[0, 20, 150, 60]], device=DEVICE)  # head 0 sees nothing, head 2 all that causal shows
     hi = torch.tensor([[150, 40, 150, 100]], device=DEVICE)
@@ -403,47 +347,47 @@ def test_a_head_that_sees_nothing(load: Any) -> None:
     ])[None]  # fmt: skip
     desc = mask.describe(rows=n, lo=lo, hi=hi).check()
     assert desc.batch == (1, heads)
-    check_attention(desc, visible, make_tensors(1, (heads, 2), n, n, SMALL_DIM, BF16))
+    check_attention(attend, desc, visible, make_tensors(1, (heads, 2), n, n, SMALL_DIM, BF16))
 
 
-def test_the_gradient_of_lse(load: Any) -> None:
+def test_the_gradient_of_lse(load: Any, attend: Attend) -> None:
     mask, n = load("causal"), 300 if GPU else 60
     visible = mask.dense(rows=n, cols=n)[None, None]
     desc = mask.describe(rows=n, device=DEVICE).check()
-    check_attention(desc, visible, make_tensors(2, (4, 2), n, n, DIM, BF16), with_lse=True)
+    check_attention(attend, desc, visible, make_tensors(2, (4, 2), n, n, DIM, BF16), with_lse=True)
 
 
-def test_tensors_with_heads_after_the_length(load: Any) -> None:
+def test_tensors_with_heads_after_the_length(load: Any, attend: Attend) -> None:
     mask, n = load("causal"), 300 if GPU else 60
     *tensors, dlse = make_tensors(2, (4, 2), n, n, DIM, BF16)
     views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors]
     desc = mask.describe(rows=n, device=DEVICE).check()
-    out, *_ = check_attention(desc, mask.dense(rows=n, cols=n)[None, None], (*views, dlse))
+    out, *_ = check_attention(attend, desc, mask.dense(rows=n, cols=n)[None, None], (*views, dlse))
     assert out.transpose(1, 2).is_contiguous()
 
 
-def test_results_are_the_same_bits_every_time(load: Any) -> None:
+def test_results_are_the_same_bits_every_time(load: Any, attend: Attend) -> None:
     mask, n = load("hstu"), 300 if GPU else 60
     metadata = metadata_of("hstu", n, np.random.default_rng(5))
     desc, visible = describe(mask, n, [metadata]).check(), dense(mask, n, [metadata])[:, None]
     tensors = make_tensors(2, (4, 2), n, n, DIM, BF16)
-    first = check_attention(desc, visible, tensors)
+    first = check_attention(attend, desc, visible, tensors)
     for _ in range(5 if GPU else 1):
-        again = check_attention(describe(mask, n, [metadata]), visible, tensors)
+        again = check_attention(attend, describe(mask, n, [metadata]), visible, tensors)
         assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
 
 
-def test_a_pack_does_not_see_another(load: Any) -> None:
+def test_a_pack_does_not_see_another(load: Any, attend: Attend) -> None:
     mask, n, split = load("shared_prompt"), 300, 141
     rng = np.random.default_rng(6)
     first, second = metadata_of("shared_prompt", split, rng), metadata_of("shared_prompt", n - split, rng)
     metadata = {key: np.concatenate([first[key], second[key] + split]).astype(np.int32) for key in first}
     desc = describe(mask, n, [metadata]).check()
     q, k, v, *_ = make_tensors(1, (2, 1), n, n, SMALL_DIM, BF16)
-    before = cmir.attention(q, k, v, desc)
+    before = attend(q, k, v, desc)
     k[:, :, :split] *= 3
     v[:, :, :split] += 100
-    after = cmir.attention(q, k, v, desc)
+    after = attend(q, k, v, desc)
     assert not torch.equal(before[:, :, :split], after[:, :, :split])
     assert torch.equal(before[:, :, split:], after[:, :, split:])
 
@@ -452,7 +396,7 @@ def test_a_pack_does_not_see_another(load: Any) -> None:
 
 
 @only_gpu
-def test_a_graph_replays_with_new_metadata(load: Any) -> None:
+def test_a_graph_replays_with_new_metadata(load: Any, attend: Attend) -> None:
     mask, n = load("hstu"), 300
     rng = np.random.default_rng(7)
     batch = [metadata_of("hstu", n, rng) for _ in range(2)]
@@ -462,7 +406,7 @@ def test_a_graph_replays_with_new_metadata(load: Any) -> None:
 
     def step() -> tuple[Any, ...]:
         desc = mask.describe(rows=n, cols=n, **static)
-        out, lse = cmir.attention(inputs[0], inputs[1], inputs[2], desc, return_lse=True)
+        out, lse = attend(inputs[0], inputs[1], inputs[2], desc, return_lse=True)
         return desc, out, lse, *torch.autograd.grad(out, inputs, tensors[3])
 
     side = torch.cuda.Stream()
@@ -487,7 +431,7 @@ def test_a_graph_replays_with_new_metadata(load: Any) -> None:
         torch.cuda.synchronize()
         check_descriptor(mask, n, batch, desc.check())
         tensors = (*(x.detach() for x in inputs), *tensors[3:])
-        want = check_attention(desc, dense(mask, n, batch)[:, None], tensors)
+        want = check_attention(attend, desc, dense(mask, n, batch)[:, None], tensors)
         assert all(torch.equal(a, b) for a, b in zip(results, want, strict=True))
 
 
@@ -508,7 +452,7 @@ def test_a_graph_replays_with_broken_metadata(load: Any) -> None:
 
 
 @only_gpu
-def test_lengths_and_metadata_do_not_recompile(load: Any) -> None:
+def test_lengths_and_metadata_do_not_recompile(load: Any, attend: Attend) -> None:
     from triton import knobs
 
     mask, rng = load("hstu"), np.random.default_rng(9)
@@ -518,7 +462,7 @@ def test_lengths_and_metadata_do_not_recompile(load: Any) -> None:
         desc = describe(mask, n, [metadata_of("hstu", n, rng) for _ in range(batch)])
         q, k, v, dout, _ = make_tensors(batch, (4, 2), n, n, DIM, BF16)
         inputs = [x.requires_grad_() for x in (q, k, v)]
-        torch.autograd.grad(cmir.attention(inputs[0], inputs[1], inputs[2], desc), inputs, dout)
+        torch.autograd.grad(attend(inputs[0], inputs[1], inputs[2], desc), inputs, dout)
 
     run(1000, 2)
     hooks: Any = knobs.runtime
@@ -572,7 +516,7 @@ def test_a_broken_fact_is_named_with_its_row(load: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["hstu", "shared_prompt", "hstu_meta", "holes", "eviction", "reach", "scattered"])
-def test_any_integers_are_safe(load: Any, name: str) -> None:
+def test_any_integers_are_safe(load: Any, attend: Attend, name: str) -> None:
     """Whatever the metadata are, nothing reads or writes out of bounds: intervals stay inside, attention ends."""
     rng = np.random.default_rng(10)
     statics = META if name == "hstu_meta" else {}
@@ -592,7 +536,7 @@ def test_any_integers_are_safe(load: Any, name: str) -> None:
                 assert 0 <= table.min() <= table.max() <= n
         q, k, v, dout, _ = make_tensors(2, (2, 1), n, n, SMALL_DIM, FP16)
         inputs = [x.requires_grad_() for x in (q, k, v)]
-        out = cmir.attention(inputs[0], inputs[1], inputs[2], desc)
+        out = attend(inputs[0], inputs[1], inputs[2], desc)
         results = (out, *torch.autograd.grad(out, inputs, dout))
         assert all(bool(x.isfinite().all()) for x in results)
         if desc.signature.facts and bool(desc.status.any()):

@@ -1,0 +1,41 @@
+# pyright: basic
+"""Gradients against finite differences, which know nothing of how attention is computed."""
+
+from typing import Any
+
+import pytest
+import torch
+from support import Attend
+
+import cmir
+from cmir import zoo
+
+ROWS, COLS, DIM = 7, 9, 16
+
+
+def holes() -> Any:
+    """Causal from the bottom right, less row 3 and column 4."""
+    spec = cmir.MaskSpec("holes")
+    seen = (spec.j <= spec.i + (COLS - ROWS)) & (spec.i != 3) & (spec.j != 4)
+    spec.region("all", 0, spec.rows, visible=seen)
+    return cmir.compile(spec).describe(rows=ROWS, cols=COLS, device="cpu", tile=(16, 16)).check()
+
+
+def bits() -> Any:
+    return zoo.load("strided", stride=3).describe(rows=ROWS, cols=COLS, device="cpu", tile=(16, 16)).check()
+
+
+@pytest.mark.filterwarnings("ignore:Input #")  # gradcheck prefers float64, which kernels do not take
+@pytest.mark.parametrize("describe", [holes, bits])
+@pytest.mark.parametrize("what", ["out", "lse"])
+def test_gradients_are_finite_differences(attend: Attend, describe: Any, what: str) -> None:
+    desc, generator = describe(), torch.Generator().manual_seed(0)
+    shapes = ((1, 2, ROWS, DIM), (1, 1, COLS, DIM), (1, 1, COLS, DIM))
+    q, k, v = (torch.randn(shape, generator=generator).requires_grad_() for shape in shapes)
+    seen = desc.to_dense()[0, 0].any(-1)
+
+    def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        out, lse = attend(q, k, v, desc, return_lse=True)
+        return out[:, :, seen] if what == "out" else lse[:, :, seen] + 0 * v.sum()
+
+    assert torch.autograd.gradcheck(function, (q, k, v), eps=1e-2, atol=2e-3, rtol=2e-2, fast_mode=True)
