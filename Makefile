@@ -5,12 +5,13 @@
 #   TORCH    the torch to install, 2.13.0 by default: the newest release that cmir is tested with on a CPU. If the Python
 #            has torch and triton already (a CPU build of torch, say), the environment uses those and installs neither.
 #   JOBS     processes for lit and pytest
+#   GPU_JOBS processes for the tests that need a GPU: most of their time is compiling
 #   BENCH    arguments of the benchmark
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types lit unit bench clean
+.PHONY: help demo test test-gpu lint format types lit unit bench clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -18,6 +19,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV ?= .venv
 TORCH ?= torch==2.13.0
 JOBS ?= 2
+GPU_JOBS ?= 14
 BENCH ?=
 
 BIN := $(VENV)/bin
@@ -40,7 +42,7 @@ LIT := $(BIN)/python -c 'from lit.main import main; main()' -sv -j $(JOBS) tests
 UNIT := $(BIN)/python -m pytest -n $(JOBS)
 
 help: ## show the targets
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 demo: $(RUNTIME) ## install what it takes and run the compiler end to end on the HSTU mask
 	@$(BIN)/python -m cmir.tools.demo
@@ -51,6 +53,9 @@ test: $(DEV) ## lint, formatting, types, lit and unit tests; stops at the first 
 	$(call step,types (pyright),$(TYPES))
 	$(call step,lit,$(LIT))
 	$(call step,unit tests (pytest),$(UNIT))
+
+test-gpu: $(DEV) ## the tests that need a GPU: every test by name, then the figures of the run
+	@CMIR_TEST_GPU=1 $(BIN)/python -m pytest tests/gpu -v -n $(GPU_JOBS)
 
 lint: $(DEV) ## ruff check and ruff format --check
 	$(call step,lint (ruff check),$(LINT))

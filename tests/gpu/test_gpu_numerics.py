@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from counts import Counts
 from support import BF16, DEVICE, FP16, GPU, Attend, all_partial, check_attention, error, make_tensors, only_gpu, step
 
 import cmir
@@ -74,13 +75,14 @@ def test_one_visible_pair(attend: Attend, rows: int, cols: int) -> None:
 
 
 @pytest.mark.parametrize("first", [1, 101, 201])
-def test_every_length_from_1_to_300(attend: Attend, first: int) -> None:
+def test_every_length_from_1_to_300(attend: Attend, counts: Counts, first: int) -> None:
     mask = zoo.load("window_two_sided")
     names = [p.name for p in mask.signature.parameters]
     assert not names
     for n in range(first, first + (100 if GPU else 3)):
         desc = mask.describe(rows=n, device=DEVICE).check()
         check_attention(attend, desc, shown(mask, rows=n), make_tensors(1, (2, 1), n, n, DIM, BF16))
+        counts("lengths attended, gradients included", 1)
 
 
 def test_every_length_against_one_table(attend: Attend) -> None:

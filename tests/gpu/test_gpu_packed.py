@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import torch
+from support import DEVICE, GPU, Attend, only_gpu
 
 import cmir
 from cmir import zoo
 from cmir.runtime.reference import reference_attention
 
-GPU = os.environ.get("CMIR_TEST_GPU") == "1"
-DEVICE = "cuda" if GPU else "cpu"
 DTYPE, DIM = (torch.bfloat16, 64) if GPU else (torch.float16, 16)
-
-only_gpu = pytest.mark.skipif(not GPU, reason="needs a GPU, not an interpreter")
 
 
 def pack(lengths: list[int], padding: int) -> dict:
@@ -33,7 +28,7 @@ def lengths_of(tokens: int, longest: int) -> list[int]:
 
 
 @pytest.mark.parametrize("tile", [(16, 64), (128, 128)])
-def test_short_lists_say_the_same_as_long_ones(tile: tuple[int, int]) -> None:
+def test_short_lists_say_the_same_as_long_ones(attend: Attend, tile: tuple[int, int]) -> None:
     mask = zoo.load("causal")
     lengths = lengths_of(1500 if GPU else 200, 150 if GPU else 30)
     arguments = pack(lengths, 5)
@@ -45,7 +40,7 @@ def test_short_lists_say_the_same_as_long_ones(tile: tuple[int, int]) -> None:
         assert torch.equal(getattr(tight, field), getattr(wide, field)), field
     q, k, v, dout = (torch.randn(1, 2, arguments["rows"], DIM, device=DEVICE, dtype=DTYPE) for _ in range(4))
     leaves = [x.requires_grad_() for x in (q, k, v)]
-    found = [cmir.attention(q, k, v, desc) for desc in (tight, wide)]
+    found = [attend(q, k, v, desc) for desc in (tight, wide)]
     assert torch.equal(*found)
     gradients = [torch.autograd.grad(out, leaves, dout) for out in found]
     assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
@@ -53,17 +48,17 @@ def test_short_lists_say_the_same_as_long_ones(tile: tuple[int, int]) -> None:
     assert (found[0] - out).float().norm() < 5e-3 * out.float().norm()
 
 
-def test_a_sequence_longer_than_promised_is_named() -> None:
+def test_a_sequence_longer_than_promised_is_named(attend: Attend) -> None:
     mask = zoo.load("causal")
     desc = mask.describe(**pack([40, 90, 20], 0), tile=(16, 16), max_seqlen=60)
     with pytest.raises(cmir.MetadataError, match="max_seqlen` at entry 1"):
         desc.check()
     q = torch.randn(1, 1, desc.rows, DIM, device=DEVICE, dtype=DTYPE)
-    assert torch.isfinite(cmir.attention(q, q, q, desc)).all()  # wrong, as it was told, but within its memory
+    assert torch.isfinite(attend(q, q, q, desc)).all()  # wrong, as it was told, but within its memory
 
 
 @only_gpu
-def test_a_million_tokens() -> None:
+def test_a_million_tokens(attend: Attend) -> None:
     mask = zoo.load("causal")
     lengths = lengths_of(2**20 - 77, 16384)
     arguments = pack(lengths, 77)
@@ -72,7 +67,7 @@ def test_a_million_tokens() -> None:
     assert desc.nbytes < 256 * 2**20
     assert desc.row_count.sum(1).tolist() == desc.col_count.sum(1).tolist()
     q = torch.randn(1, 1, desc.rows, DIM, device=DEVICE, dtype=DTYPE)
-    out = cmir.attention(q, q, q, desc)
+    out = attend(q, q, q, desc)
     begin = 0
     for n in lengths[:20]:
         one = q[:, :, begin : begin + n].float()
@@ -92,9 +87,9 @@ def draw_hstu(lengths: list[int], padding: int, generator: torch.Generator) -> d
     return arguments
 
 
-def step(desc: cmir.Descriptor, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+def step(attend: Attend, desc: cmir.Descriptor, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     *inputs, dout = tensors
-    out = cmir.attention(inputs[0], inputs[1], inputs[2], desc)
+    out = attend(inputs[0], inputs[1], inputs[2], desc)
     return (out.detach(), *torch.autograd.grad(out, inputs, dout))
 
 
@@ -114,7 +109,7 @@ def check_step(dense: torch.Tensor, tensors: tuple[torch.Tensor, ...], results: 
         assert (a.float() - b).norm() <= 5e-3 * max(b.norm().item(), 1e-2), name
 
 
-def test_metadata_of_every_sequence() -> None:
+def test_metadata_of_every_sequence(attend: Attend) -> None:
     mask, generator = zoo.load("hstu"), torch.Generator().manual_seed(1)
     for longest in (3, 40, 200) if GPU else (3, 20):
         arguments = draw_hstu([0, *lengths_of(900 if GPU else 60, longest), 0], 9, generator)
@@ -122,10 +117,10 @@ def test_metadata_of_every_sequence() -> None:
         desc = mask.describe(**arguments, max_seqlen=longest).check()
         assert torch.equal(desc.to_dense().view(dense.shape), dense)
         tensors = tensors_of(desc.rows, desc.cols, generator)
-        check_step(dense, tensors, step(desc, tensors))
+        check_step(dense, tensors, step(attend, desc, tensors))
 
 
-def test_rows_and_columns_are_cut_differently() -> None:
+def test_rows_and_columns_are_cut_differently(attend: Attend) -> None:
     mask = zoo.load("causal_bottom_right")
     rows, cols = [3, 0, 200, 1, 64], [70, 5, 333, 0, 64]
     both = {"cu_seqlens": pack(rows, 0)["cu_seqlens"], "cu_seqlens_k": pack(cols, 0)["cu_seqlens"]}
@@ -134,10 +129,10 @@ def test_rows_and_columns_are_cut_differently() -> None:
     desc = mask.describe(**arguments).check()
     assert torch.equal(desc.to_dense().view(dense.shape), dense)
     tensors = tensors_of(desc.rows, desc.cols, torch.Generator().manual_seed(2))
-    check_step(dense, tensors, step(desc, tensors))
+    check_step(dense, tensors, step(attend, desc, tensors))
 
 
-def test_any_integers_are_safe() -> None:
+def test_any_integers_are_safe(attend: Attend) -> None:
     """Whatever cu_seqlens and metadata are, nothing reads or writes out of bounds."""
     mask, generator = zoo.load("hstu"), torch.Generator().manual_seed(3)
     for _ in range(8 if GPU else 3):
@@ -155,14 +150,14 @@ def test_any_integers_are_safe() -> None:
         for table, length in ((desc.row_table, desc.cols), (desc.col_table, desc.rows)):
             assert table is not None and 0 <= table.min() <= table.max() <= length
         tensors = tensors_of(desc.rows, desc.cols, generator)
-        assert all(bool(x.isfinite().all()) for x in step(desc, tensors))
+        assert all(bool(x.isfinite().all()) for x in step(attend, desc, tensors))
         if bool(desc.status.any()):
             with pytest.raises(cmir.MetadataError):
                 desc.check()
 
 
 @only_gpu
-def test_a_graph_replays_with_other_sequences() -> None:
+def test_a_graph_replays_with_other_sequences(attend: Attend) -> None:
     mask, generator = zoo.load("hstu"), torch.Generator().manual_seed(4)
     tokens, count, longest = 700, 12, 128
 
@@ -175,7 +170,7 @@ def test_a_graph_replays_with_other_sequences() -> None:
 
     def run() -> tuple:
         desc = mask.describe(**static, max_seqlen=longest)
-        return desc, step(desc, tensors)
+        return desc, step(attend, desc, tensors)
 
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -199,7 +194,7 @@ def test_a_graph_replays_with_other_sequences() -> None:
 
 
 @only_gpu
-def test_sequences_do_not_recompile() -> None:
+def test_sequences_do_not_recompile(attend: Attend) -> None:
     from triton import knobs
 
     mask, generator = zoo.load("hstu"), torch.Generator().manual_seed(5)
@@ -208,7 +203,7 @@ def test_sequences_do_not_recompile() -> None:
     def run(tokens: int, longest: int) -> None:
         arguments = draw_hstu(lengths_of(tokens, longest), 3, generator)
         desc = mask.describe(**arguments, max_seqlen=200)
-        step(desc, tensors_of(desc.rows, desc.cols, generator))
+        step(attend, desc, tensors_of(desc.rows, desc.cols, generator))
 
     run(700, 60)
     hooks = knobs.runtime
