@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import torch
 
 from cmir.errors import CmirError, MetadataError
-from cmir.runtime.launch import launch, on_device, require_backend
+from cmir.runtime.launch import Compiled, form, launch, on_device, require_backend
 from cmir.runtime.metadata import PackedMetadata, form_of, pack
 from cmir.signature import Signature
 
@@ -356,6 +356,8 @@ class Plan:
     constants: Mapping[str, int]
     transposed: str | None
     """The axis whose schedule is derived from the other's."""
+    _ready: dict[tuple[object, ...], Compiled] = field(default_factory=dict["tuple[object, ...]", Compiled])
+    """What has been launched, by the forms of the memory and of the metadata."""
 
     @functools.cached_property
     def header(self) -> torch.Tensor:
@@ -375,14 +377,16 @@ class Plan:
             else:
                 memory = torch.empty(layout.size, dtype=torch.int32, device=device)
                 memory[: layout.places["counters"].shape[0]].zero_()
-            launch(
-                self.module.preprocess,
-                layout.grid,
-                (memory, self.rows, self.cols, *layout.widths, self.entries, *arguments),
-                self.constants,
-                {},
-                device,
-            )
+            every = (memory, self.rows, self.cols, *layout.widths, self.entries, *arguments)
+            # Only values of metadata differ between the calls of a plan, and where its tensors lie.
+            values = (form(memory), *(form(arguments[place]) for place in self.places))
+            if (ready := self._ready.get(values)) is not None:
+                compiled, tail = ready
+                compiled[layout.grid](*every, *tail)
+            else:
+                launched = launch(self.module.preprocess, layout.grid, every, self.constants, {}, device)
+                if launched is not None:
+                    self._ready[values] = launched
             descriptor = Descriptor(
                 memory, layout, self.rows, self.cols, self.tile, self.batch, self.signature, self.module, self.header
             )

@@ -51,8 +51,11 @@ def on_device(device: torch.device) -> AbstractContextManager[object]:
 
 Argument = torch.Tensor | int | float
 
-_launchers: dict[tuple[object, ...], tuple[Any, tuple[object, ...]]] = {}
-"""By kernel, device, constants and form of the arguments: what Triton compiled, and the constants that follow."""
+Compiled = tuple[Any, tuple[object, ...]]
+"""What Triton compiled, and the constants that follow its arguments."""
+
+_launchers: dict[tuple[object, ...], Compiled] = {}
+"""By kernel, device, constants and form of the arguments."""
 
 
 def launch(
@@ -62,32 +65,36 @@ def launch(
     constants: Mapping[str, int],
     options: Mapping[str, int],
     device: torch.device,
-) -> None:
+) -> Compiled | None:
     """`kernel[grid](*arguments, **constants, **options)` on the current stream of `device`, which is current.
 
     The first launch of a form goes through Triton, which binds, inspects and hashes every argument. Later ones go
     straight to the kernel that it compiled: half the host's time or less. Our key tells apart all that Triton compiles
     apart, and a little more, so that a kernel never gets arguments that it was not compiled for.
+
+    Returns what was launched, for callers whose own key tells as much apart: `compiled[grid](*arguments, *tail)` is the
+    next launch of this form. None in the interpreter.
     """
     if interpreting():
         kernel[grid](*arguments, **constants, **options)
-        return
+        return None
     key = (
         kernel,
         device,
         *constants.values(),
         *options.values(),
-        *map(_form, arguments),
+        *map(form, arguments),
         *[arguments[place] for place in _constant_places(kernel) if place < len(arguments)],
     )
     found = _launchers.get(key)
     if found is None:
         compiled = kernel[grid](*arguments, **constants, **options)
         names: list[str] = kernel.arg_names
-        _launchers[key] = compiled, tuple(constants[name] for name in names[len(arguments) :])
+        found = _launchers[key] = compiled, tuple(constants[name] for name in names[len(arguments) :])
     else:
         compiled, tail = found
         compiled[grid](*arguments, *tail)
+    return found
 
 
 @functools.cache
@@ -98,7 +105,7 @@ def _constant_places(kernel: Any) -> tuple[int, ...]:
 _INT32 = range(-(2**31), 2**31)
 
 
-def _form(argument: Argument) -> object:
+def form(argument: Argument) -> object:
     """What Triton may specialise a kernel on: dtype and alignment of a pointer; of an int, whether it is 1, a multiple
     of 16, or wide; of anything else, its type."""
     if isinstance(argument, torch.Tensor):
