@@ -200,7 +200,11 @@ class RegionOp(IRDLOperation):
         if parser.parse_optional_keyword("fuse"):
 
             def pair() -> tuple[int, int]:
-                a, b = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_integer)
+                parser.parse_punctuation("(", " before a pair of slots")
+                a = parser.parse_integer()
+                parser.parse_punctuation(",", " between the slots of a pair")
+                b = parser.parse_integer()
+                parser.parse_punctuation(")", " after a pair of slots")
                 return a, b
 
             fuse = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, pair)

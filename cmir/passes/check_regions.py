@@ -2,9 +2,10 @@
 
     min(hi_a, hi_b) <= max(lo_a, lo_b)   for every pair a, b that is not empty and all metadata that the facts allow
 
-The IR does not change. Where it is refuted the error shows the Regions and the numbers; where it cannot be proved the
-pass refuses too, because a mask whose meaning depends on the order of its Regions is no mask. It is decided by
-entailment over the facts of the spec.
+First the facts are asked for: from facts that contradict one another everything could be proved
+(`cmir.analysis.contradiction`). The IR does not change. Where a claim is refuted the error shows the Regions and the
+numbers; where it cannot be proved the pass refuses too, because a mask whose meaning depends on the order of its
+Regions is no mask. It is decided by entailment over the facts of the spec.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from cmir.analysis.contradiction import check_facts
 from cmir.analysis.entailment import Entailment
 from cmir.analysis.facts import facts_of
 from cmir.analysis.linear import simplify
@@ -38,6 +40,8 @@ class CheckRegions(ModulePass):
                     'in Python spec.region("all", 0, spec.rows, visible=..)',
                     spec,
                 )
+            if not spec.is_packed:
+                check_facts(spec)
             entailment = Entailment(facts_of(spec), None)
             for a, b in combinations(spec.regions_of_rows, 2):
                 self._check(entailment, spec, a, b)

@@ -33,6 +33,9 @@ FOUND = {
     "a property of another kind": '"descriptor.preprocess"() <{sym_name = "p", spec = "m", names = []}> ({\n'
     '  "descriptor.slots"() <{axis = @first}> ({\n  ^bb0(%i: f32):\n    descriptor.endpoints\n  }) : () -> ()\n'
     "}) : () -> ()\n",
+    # Not enough values to unpack.
+    "a pair of one": "interval.table @t of @m axis rows slots 1 {\n"
+    "  interval.region @all [0, rows) fuse [(01), (0, 2)] {\n  }\n}\n",
     # The error had no place.
     "deep parentheses": f"maskspec.spec @m() {{\n  maskspec.assume {'(' * 3000}rows{')' * 3000} == cols\n}}\n",
     "deep regions": "builtin.module {\n" * 2000 + "}\n" * 2000,
