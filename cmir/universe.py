@@ -98,7 +98,10 @@ DIALECTS = {
     "attention": ("cmir.dialects.attention", "Attention"),
 }
 
-TARGETS = {"triton": ("cmir.lowering.triton", "TritonTarget")}
+TARGETS = {
+    "gluon": ("cmir.lowering.gluon", "GluonTarget"),
+    "triton": ("cmir.lowering.triton", "TritonTarget"),
+}
 
 
 def _lazy(module: str, name: str) -> Callable[[], Any]:

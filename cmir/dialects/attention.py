@@ -2,15 +2,17 @@
 
     tests   ::= `attention.tests` `of` symbol `forward` test `,` `dq` test `,` `dkv` test `symmetric`?
     test    ::= `rows` | `cols` | `bits`
-    kernel  ::= `attention.kernel` symbol (`forward` | `dq` | `dkv`) `of` symbol `{` tiles tiles `}`
+    kernel  ::= `attention.kernel` symbol (`forward` | `dq` | `dkv` | `backward`) `of` symbol `{` tiles tiles `}`
     tiles   ::= `attention.tiles` (`partial` | `full`) `schedule` (`rows` | `cols`) `{` visible? `}`
-    visible ::= `attention.visible` (`axis` (`rows` | `cols`) `slots` integer (`unrolled` | `live`) | `bits`)
+    visible ::= `attention.visible` (`axis` (`rows` | `cols`) `slots` integer mode | `bits`)
+    mode    ::= `unrolled` | `live` | `words` | `live` `words`
 
 A kernel walks the partial tiles of its schedule, then the full ones. Only partial tiles test visibility. Against the
 interval table of an `axis` that is one unsigned compare per slot: `unrolled` tests every slot, `live` those that touch
 the tile. `bits` reads the words that the preprocess kernel packed: bit j % 32 of word (i, j // 32) says whether row i
-sees column j. forward and dq own a tile of rows and walk the row schedule; dkv owns a tile of columns and walks the
-column schedule.
+sees column j. With `words` the slots, or the `live` ones, become such words first, and no pair is compared. forward and
+dq own a tile of rows and walk the row schedule; dkv and backward, which computes all three gradients, own a tile of
+columns and walk the column schedule.
 
 `attention.tests` stands beside the interval tables of a mask and says which of the three each kernel tests. Bits serve
 all kernels of a mask or none. Where a mask is `symmetric` and has as many rows as columns, the table of rows is that of
@@ -42,7 +44,14 @@ from cmir.dialects.interval import AXES, TableOp
 
 Role = Literal["forward", "dq", "dkv"]
 ROLES: Final[tuple[Role, ...]] = ("forward", "dq", "dkv")
-SCHEDULE: Final[Mapping[Role, str]] = {"forward": "rows", "dq": "rows", "dkv": "cols"}
+
+WordRole = Literal["forward", "backward"]
+WORD_ROLES: Final[tuple[WordRole, ...]] = ("forward", "backward")
+"""The kernels that test words; the others compare pairs, or read bits."""
+
+SCHEDULE: Final[Mapping[Role | WordRole, str]] = {"forward": "rows", "dq": "rows", "dkv": "cols", "backward": "cols"}
+
+MODES: Final[tuple[str, ...]] = ("unrolled", "live", "words", "live words")
 
 Test = Literal["rows", "cols", "bits"]
 TESTS: Final[tuple[Test, ...]] = ("rows", "cols", "bits")
@@ -140,7 +149,10 @@ class VisibleOp(IRDLOperation):
         axis = parser.parse_keyword_in(AXES, " in attention.visible")
         parser.parse_keyword("slots")
         slots = parser.parse_integer()
-        return cls(parser.parse_keyword_in(("unrolled", "live"), " in attention.visible"), axis, slots)
+        mode = parser.parse_keyword_in(("unrolled", "live", "words"), " in attention.visible")
+        if mode == "live" and parser.parse_optional_keyword("words"):
+            mode = "live words"
+        return cls(mode, axis, slots)
 
     def print(self, printer: Printer) -> None:
         where = "" if self.table is None else " axis {} slots {}".format(*self.table)
@@ -149,11 +161,11 @@ class VisibleOp(IRDLOperation):
     def verify_(self) -> None:
         if self.mode.data == "bits" and self.axis is None and self.slots is None:
             return
-        if self.table is None or self.mode.data not in ("unrolled", "live"):
-            raise VerifyException("visibility is tested by bits, or on an axis for a number of slots, unrolled or live")
-        axis, slots = self.table
-        if axis not in AXES or slots < 0:
-            raise VerifyException("visibility is tested by bits, or on an axis for a number of slots, unrolled or live")
+        axis, slots = self.table or ("", -1)
+        if self.mode.data not in MODES or axis not in AXES or slots < 0:
+            raise VerifyException(
+                f"visibility is tested by bits, or on an axis for a number of slots: {', '.join(MODES)}"
+            )
 
 
 @irdl_op_definition
@@ -221,7 +233,7 @@ class KernelOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> KernelOp:
         name = parser.parse_symbol_name().data
-        role = parser.parse_keyword_in(ROLES, " in attention.kernel")
+        role = parser.parse_keyword_in(tuple(SCHEDULE), " in attention.kernel")
         parser.parse_keyword("of")
         return cls(name, role, parser.parse_symbol_name().data, parser.parse_region())
 
@@ -234,12 +246,12 @@ class KernelOp(IRDLOperation):
         printer.print_region(self.body, print_empty_block=False)
 
     def verify_(self) -> None:
-        if self.role.data not in ROLES:
-            raise VerifyException(f"a kernel is {', '.join(ROLES)}, got '{self.role.data}'")
+        if self.role.data not in SCHEDULE:
+            raise VerifyException(f"a kernel is {', '.join(SCHEDULE)}, got '{self.role.data}'")
         loops = [op for op in self.body.block.ops if isinstance(op, TilesOp)]
         if [t.state.data for t in loops] != ["partial", "full"] or len(loops) != len(list(self.body.block.ops)):
             raise VerifyException("a kernel walks its partial tiles, then its full tiles")
-        want = SCHEDULE[self.role.data]  # pyright: ignore[reportArgumentType]
+        want = SCHEDULE[self.role.data]
         if any(t.schedule.data != want for t in loops):
             raise VerifyException(f"a {self.role.data} kernel walks the {want} schedule")
 

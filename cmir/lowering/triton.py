@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 from xdsl.utils.target import Target
 
 import cmir.lowering.skeletons as skeletons
-from cmir.dialects.attention import ROLES, KernelOp, TestsOp, VisibleOp
+from cmir.dialects.attention import KernelOp, TestsOp, VisibleOp
 from cmir.dialects.descriptor import FactOp, HoldsOp, PairOp, PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
@@ -49,16 +49,21 @@ class TritonTarget(Target):
     name = "triton"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        masks = {op.spec.data: op for op in module.walk() if isinstance(op, PreprocessOp)}
-        masks |= {op.sym_name.data: op for op in module.walk() if isinstance(op, SpecOp)}
-        if not masks:
-            raise SpecError("there is no mask to print: the module holds no maskspec.spec", module)
-        if len(masks) > 1:
-            second = [*masks.values()][1]
-            raise SpecError("one module of kernels is one mask; print one maskspec.spec at a time", second)
+        require_one_mask(module)
         module = lowered(ctx, module)
         preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
         output.write(print_module(module, preprocess))
+
+
+def require_one_mask(module: ModuleOp) -> None:
+    """Raises SpecError unless the module is about one mask."""
+    masks = {op.spec.data: op for op in module.walk() if isinstance(op, PreprocessOp)}
+    masks |= {op.sym_name.data: op for op in module.walk() if isinstance(op, SpecOp)}
+    if not masks:
+        raise SpecError("there is no mask to print: the module holds no maskspec.spec", module)
+    if len(masks) > 1:
+        second = [*masks.values()][1]
+        raise SpecError("one module of kernels is one mask; print one maskspec.spec at a time", second)
 
 
 @contextmanager
@@ -74,10 +79,10 @@ def _without_collection() -> Generator[None]:
 
 
 @_without_collection()
-def lowered(ctx: Context, module: ModuleOp, test: str = "auto") -> ModuleOp:
+def lowered(ctx: Context, module: ModuleOp, test: str = "auto", target: str = "any") -> ModuleOp:
     """A copy of the module with the passes run that a mask still needs before it can be printed.
 
-    `test` is the option of `--choose-axis`, where that has yet to run.
+    `test` is the option of `--choose-axis`, `target` that of `--lower-attention`, where those have yet to run.
     """
     from cmir.passes.choose_axis import ChooseAxis
     from cmir.passes.lower_attention import LowerAttention
@@ -100,13 +105,13 @@ def lowered(ctx: Context, module: ModuleOp, test: str = "auto") -> ModuleOp:
             ChooseAxis(test).apply(ctx, module)
         LowerDescriptor().apply(ctx, module)
     if has(PreprocessOp) and not has(KernelOp):
-        LowerAttention().apply(ctx, module)
+        LowerAttention(target).apply(ctx, module)
     return module
 
 
 def print_module(module: ModuleOp, preprocess: PreprocessOp) -> str:
     """The Triton source of one mask whose attention kernels stand in `module`."""
-    kernels = _kernels(module, preprocess)
+    kernels = kernels_of(module, preprocess)
     hooks = {**_slot_hooks(preprocess), **_bit_hooks(preprocess), **_fact_hooks(preprocess)}
     for kernel in kernels:
         hooks |= _visibility(preprocess, kernel)
@@ -117,26 +122,26 @@ def print_module(module: ModuleOp, preprocess: PreprocessOp) -> str:
 def skeleton(parts: tuple[str, ...]) -> str:
     """The named skeletons, of which each may use those before it, as one module without docstring, hooks unfilled."""
     texts = [Path(skeletons.__path__[0], f"{part}.py").read_text() for part in parts]
-    return "\n\n\n".join([IMPORTS, *(map(_body, texts))]) + "\n"
+    return "\n\n\n".join([IMPORTS, *(map(body_of, texts))]) + "\n"
 
 
-def _kernels(module: ModuleOp, preprocess: PreprocessOp) -> list[KernelOp]:
+def kernels_of(module: ModuleOp, preprocess: PreprocessOp, target: str = "any") -> list[KernelOp]:
     """One kernel of each role, each testing the table that it is launched with: the launch is not part of the text."""
-    from cmir.passes.lower_attention import build_kernel, required_tests
+    from cmir.passes.lower_attention import build_kernels
 
     name = preprocess.sym_name.data
-    tests = required_tests(module, preprocess)
     out: list[KernelOp] = []
-    for role in ROLES:
+    for want in build_kernels(module, preprocess, target):
+        role = want.role.data
         found = [
             k for k in module.walk() if isinstance(k, KernelOp) and k.preprocess.data == name and k.role.data == role
         ]
         if len(found) != 1:
             raise SpecError(f"@{name} needs one {role} kernel, it has {len(found)}", preprocess)
-        want, have = build_kernel(role, preprocess, tests[role]).visible, found[0].visible
-        if have.properties != want.properties:
+        have = found[0].visible
+        if have.properties != want.visible.properties:
             raise SpecError(
-                f"@{name} is launched with a {role} kernel that tests {_test(want)}, not {_test(have)}", have
+                f"@{name} is launched with a {role} kernel that tests {_test(want.visible)}, not {_test(have)}", have
             )
         out += found
     return out
@@ -169,7 +174,7 @@ def _header(preprocess: PreprocessOp, kernels: Sequence[KernelOp]) -> str:
             lines.append(f"{axis}: unbounded, no table")
             continue
         lines.append(f"{axis}: {preprocess.slot_count(axis)} slot(s) at {index}")
-        lines += [f"  slot {k}: {describe(names)}" for k, names in enumerate(_origins(preprocess, axis))]
+        lines += [f"  slot {k}: {describe(names)}" for k, names in enumerate(origins_of(preprocess, axis))]
     lines += [f"fact {f.number.data}: {plain(f.text.data)}" for f in preprocess.facts]
     for kernel in kernels:
         table, mode = kernel.visible.table, kernel.visible.mode.data
@@ -188,7 +193,8 @@ def plain(text: str) -> str:
     return re.sub(r"[^ -~]|[\"\\]", "?", text)
 
 
-def _origins(preprocess: PreprocessOp, axis: str) -> list[list[str]]:
+def origins_of(preprocess: PreprocessOp, axis: str) -> list[list[str]]:
+    """Of each slot of an axis, the clauses that it comes from."""
     slots = preprocess.slots_of(axis)
     assert slots is not None
     return [[o.data for o in names] for names in slots.endpoints.origins]
@@ -202,7 +208,9 @@ def _slot_hooks(preprocess: PreprocessOp) -> dict[str, str]:
         if slots is not None:
             statements = Statements(preprocess, [(slots.body.block.args[0], kind, index)], index)
             statements.block(slots.body.block)
-            for k, ((lo, hi), names) in enumerate(zip(slots.endpoints.slots, _origins(preprocess, axis), strict=True)):
+            for k, ((lo, hi), names) in enumerate(
+                zip(slots.endpoints.slots, origins_of(preprocess, axis), strict=True)
+            ):
                 statements.lines.append(f"{INDENT}# slot {k}: {describe(names)}")
                 for end, value in enumerate((lo, hi)):
                     where = f"table + {2 * k + end} * {axis} + {index}"
@@ -321,7 +329,7 @@ def _visibility(preprocess: PreprocessOp, kernel: KernelOp) -> dict[str, str]:
         (names,) = preprocess.hull.endpoints.origins.data
         return bits_hooks(role, describe([o.data for o in names]))
     axis, slots = visible.table
-    comments = [[describe(names)] for names in _origins(preprocess, axis)]
+    comments = [[describe(names)] for names in origins_of(preprocess, axis)]
     return visibility_hooks(role, cast(Axis, axis), slots, visible.mode.data == "live", comments)
 
 
@@ -331,7 +339,7 @@ def _function(name: str, parameters: Sequence[str], body: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _body(source: str) -> str:
+def body_of(source: str) -> str:
     """A skeleton without its module docstring and imports."""
     tree = ast.parse(source)
     lines = source.splitlines()

@@ -19,17 +19,15 @@ ones. It never compares a pair: what it sees of a tile becomes words of one bit 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
+from cmir.dialects.attention import WordRole
 from cmir.lowering.visibility import Axis
 
-WordKernel = Literal["forward", "backward"]
-
-OWN_AXIS: dict[WordKernel, Axis] = {"forward": "rows", "backward": "cols"}
+OWN_AXIS: dict[WordRole, Axis] = {"forward": "rows", "backward": "cols"}
 """The axis whose positions are FIXED in a kernel."""
 
 
-def word_axis(kernel: WordKernel, row_slots: int | None, col_slots: int | None) -> Axis:
+def word_axis(kernel: WordRole, row_slots: int | None, col_slots: int | None) -> Axis:
     """Whose table `kernel` makes its words of: its own axis's wherever that is bounded (None: it is not)."""
     own = OWN_AXIS[kernel]
     other: Axis = "cols" if own == "rows" else "rows"
@@ -37,7 +35,7 @@ def word_axis(kernel: WordKernel, row_slots: int | None, col_slots: int | None) 
 
 
 def interval_hooks(
-    kernel: WordKernel, axis: Axis, slots: int, live: bool, comments: Sequence[Sequence[str]]
+    kernel: WordRole, axis: Axis, slots: int, live: bool, comments: Sequence[Sequence[str]]
 ) -> dict[str, str]:
     """The hooks of `kernel` for words of the table of `axis` with `slots` slots: hook name -> source.
 
@@ -59,21 +57,20 @@ def interval_hooks(
         ends = [(f"slots[{2 * k}]", f"slots[{2 * k + 1}]") for k in range(slots)]
         words = _united(notes, [word.format(lo=lo, hi=hi) for lo, hi in ends], none)
     else:
-        loads = [f"position = {position}", "inside = position < n_table"] if slots else []
-        ends = [tuple(_load(end, str(k)) for end in range(2)) for k in range(slots)]
-        words = [*loads, *_united(notes, [word.format(lo=lo, hi=hi) for lo, hi in ends], none)]
+        ends = [("lo", "hi") for _ in notes]
+        words = [f"position = {position}", "inside = position < n_table"] if slots else []
+        words += _united(notes, [word.format(lo=lo, hi=hi) for lo, hi in ends], none, loads=True)
     return _hooks(kernel, prepare, words, "select_lines" if own else "select_across")
 
 
-def packed_hooks(kernel: WordKernel, comment: str) -> dict[str, str]:
+def packed_hooks(kernel: WordRole, comment: str) -> dict[str, str]:
     """The hooks of `kernel` for packed bits, `table` with `n_table` words a row: hook name -> source.
 
     Every listed tile has all of its words, so that nothing is masked: those past the last row or column are zero.
     """
     if OWN_AXIS[kernel] == "rows":
         words = [
-            # The words of a row are whole tiles, four each: said so that those of a tile are loaded as one.
-            "row = packed_lines(first, N) * (n_table // 4 * 4) + start // 32",
+            "row = packed_lines(first, N) * n_table + start // 32",
             "word = gl.arange(0, N // 32, gl.SliceLayout(0, packed_layout(N)))",
             "return gl.load(table + row[:, None] + word[None, :])",
         ]
@@ -87,7 +84,7 @@ def packed_hooks(kernel: WordKernel, comment: str) -> dict[str, str]:
     return _hooks(kernel, ["return (n_table,)"], [f"# bits: {comment}", *words], select)
 
 
-def _hooks(kernel: WordKernel, prepare: Sequence[str], words: Sequence[str], select: str) -> dict[str, str]:
+def _hooks(kernel: WordRole, prepare: Sequence[str], words: Sequence[str], select: str) -> dict[str, str]:
     parts = {
         f"prepare_{kernel}": ("table, first, n_table, N: gl.constexpr", prepare),
         f"words_{kernel}": ("slots, table, first, start, n_table, live, N: gl.constexpr", words),
@@ -112,10 +109,11 @@ def _own_endpoints(notes: Sequence[str]) -> list[str]:
     return [*body, f"return {', '.join(f'lo{slot}, hi{slot}' for slot in range(len(notes)))}"]
 
 
-def _united(notes: Sequence[str], words: Sequence[str], none: str) -> list[str]:
+def _united(notes: Sequence[str], words: Sequence[str], none: str, loads: bool = False) -> list[str]:
     body: list[str] = []
     for slot, (note, word) in enumerate(zip(notes, words, strict=True)):
-        body += [f"# {note}", f"seen {'|=' if slot else '='} {word}"]
+        ends = [f"lo = {_load(0, str(slot))}", f"hi = {_load(1, str(slot))}"] if loads else []
+        body += [f"# {note}", *ends, f"seen {'|=' if slot else '='} {word}"]
     return [*(body or [f"seen = {none}"]), "return seen"]
 
 

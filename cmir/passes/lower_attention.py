@@ -21,6 +21,15 @@ Either kernel can test visibility from either table; only the tile lists must ex
 tested one after the other in every partial tile; of more slots only those that touch the tile are (CLEAR has 32, of
 which a tile sees a few). Bits are read, whatever the mask. A preprocess kernel that stands alone, without
 `attention.tests`, is tested as it allows: by bits if it has them, else by the cheaper table.
+
+With `target=hopper` there are two kernels, forward and backward, and both make words of what they test (see
+cmir.lowering.words): of bits where the mask has them, else of the table of the axis that they own, where it is bounded.
+
+    attention.kernel @hstu_forward forward of @hstu_preprocess {
+      attention.tiles partial schedule rows {
+        attention.visible axis rows slots 2 words
+      }
+      ...
 """
 
 from dataclasses import dataclass
@@ -30,11 +39,24 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from cmir.dialects.attention import ROLES, SCHEDULE, KernelOp, Role, Test, TilesOp, VisibleOp
+from cmir.dialects.attention import (
+    ROLES,
+    SCHEDULE,
+    WORD_ROLES,
+    KernelOp,
+    Role,
+    Test,
+    TilesOp,
+    VisibleOp,
+    WordRole,
+)
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.errors import SpecError
 from cmir.lowering.visibility import needs_live_test, table_axis
+from cmir.lowering.words import word_axis
 from cmir.passes.choose_axis import tests_of
+
+TARGETS = ("any", "hopper")
 
 
 @dataclass(frozen=True)
@@ -43,7 +65,12 @@ class LowerAttention(ModulePass):
 
     name = "lower-attention"
 
+    target: str = "any"
+    """any: kernels for any GPU; hopper: those of Hopper, which test words."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target not in TARGETS:
+            raise SpecError(f"--lower-attention: target is {' or '.join(TARGETS)}, got '{self.target}'", op)
         found = [o for o in op.walk() if isinstance(o, PreprocessOp)]
         if not found:
             raise SpecError("there is no descriptor.preprocess yet; run --lower-descriptor first", op)
@@ -52,10 +79,8 @@ class LowerAttention(ModulePass):
             if (there := built.get(preprocess.sym_name.data)) is not None:
                 message = f"@{preprocess.sym_name.data} has attention kernels already"
                 raise SpecError(message, preprocess, [("one is here", there)])
-            tests = required_tests(op, preprocess)
             after: PreprocessOp | KernelOp = preprocess
-            for role in ROLES:
-                kernel = build_kernel(role, preprocess, tests[role])
+            for kernel in build_kernels(op, preprocess, self.target):
                 kernel.location = preprocess.location
                 Rewriter.insert_op(kernel, InsertPoint.after(after))
                 after = kernel
@@ -78,13 +103,31 @@ def required_tests(module: ModuleOp, preprocess: PreprocessOp) -> dict[Role, Tes
     return chosen.tests
 
 
-def build_kernel(role: Role, preprocess: PreprocessOp, test: Test) -> KernelOp:
-    schedule = SCHEDULE[role]
+def build_kernels(module: ModuleOp, preprocess: PreprocessOp, target: str) -> list[KernelOp]:
+    """The kernels of a mask for a target, in the order of their roles."""
+    tests = required_tests(module, preprocess)
+    if target == "hopper":
+        return [_word_kernel(role, preprocess, "bits" in tests.values()) for role in WORD_ROLES]
+    return [_kernel(role, preprocess, tests[role]) for role in ROLES]
+
+
+def _kernel(role: Role, preprocess: PreprocessOp, test: Test) -> KernelOp:
     if test == "bits":
-        visible = VisibleOp("bits")
-    else:
-        slots = preprocess.slot_count(test)
-        assert slots is not None, "required"
-        visible = VisibleOp("live" if needs_live_test(slots) else "unrolled", test, slots)
-    loops = [TilesOp("partial", schedule, [visible]), TilesOp("full", schedule, [])]
+        return _walk(role, preprocess, VisibleOp("bits"))
+    slots = preprocess.slot_count(test)
+    assert slots is not None, "required"
+    return _walk(role, preprocess, VisibleOp("live" if needs_live_test(slots) else "unrolled", test, slots))
+
+
+def _word_kernel(role: WordRole, preprocess: PreprocessOp, bits: bool) -> KernelOp:
+    if bits:
+        return _walk(role, preprocess, VisibleOp("bits"))
+    axis = word_axis(role, preprocess.slot_count("rows"), preprocess.slot_count("cols"))
+    slots = preprocess.slot_count(axis)
+    assert slots is not None, "one axis is bounded where there are no bits"
+    return _walk(role, preprocess, VisibleOp("live words" if needs_live_test(slots) else "words", axis, slots))
+
+
+def _walk(role: Role | WordRole, preprocess: PreprocessOp, visible: VisibleOp) -> KernelOp:
+    loops = [TilesOp("partial", SCHEDULE[role], [visible]), TilesOp("full", SCHEDULE[role], [])]
     return KernelOp(f"{preprocess.spec.data}_{role}", role, preprocess.sym_name.data, loops)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import torch
@@ -13,11 +13,14 @@ from torch.autograd.function import once_differentiable
 from cmir.dialects.attention import ROLES
 from cmir.errors import CmirError, ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
+from cmir.runtime import hopper
 from cmir.runtime.configs import HEAD_DIMS, Block, Config, attention_config
 from cmir.runtime.launch import launch, on_device
+from cmir.runtime.tensors import like, usable
 
 if TYPE_CHECKING:
     from cmir.runtime.descriptor import Descriptor
+    from cmir.runtime.hopper import Backend
     from cmir.runtime.layout import Tokens
 
 _LOG2_E = math.log2(math.e)
@@ -35,6 +38,8 @@ def attention(
     scale: float | None = None,
     permute: bool = False,
     return_lse: Literal[False] = False,
+    backend: Backend | None = None,
+    deterministic: bool | None = None,
 ) -> torch.Tensor: ...
 @overload
 def attention(
@@ -46,6 +51,8 @@ def attention(
     scale: float | None = None,
     permute: bool = False,
     return_lse: Literal[True],
+    backend: Backend | None = None,
+    deterministic: bool | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
 def attention(
     q: torch.Tensor,
@@ -56,6 +63,8 @@ def attention(
     scale: float | None = None,
     permute: bool = False,
     return_lse: bool = False,
+    backend: Backend | None = None,
+    deterministic: bool | None = None,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * q k^T) v over the pairs that the descriptor's mask shows.
 
@@ -68,16 +77,24 @@ def attention(
         permute: q, k, v, out and lse are in the order of the tokens, and are moved to and from the layout that the mask
             was compiled with. Left out, they are in the layout already, which saves moving them in every layer.
         return_lse: also return the natural log-sum-exp of the scaled scores.
+        backend: "triton", the portable kernels, or "gluon", those of Hopper GPUs, which take float16 and bfloat16, head
+            dims of 64 and 128 and tiles of 128 x 128. Left out, what the environment's CMIR_BACKEND says, else the
+            Hopper kernels wherever they can run.
+        deterministic: whether gradients must be the same in every run; by default what
+            `torch.use_deterministic_algorithms` says. The portable kernels' always are.
 
     Returns:
         out [B, Hq, M, Dv] in q's dtype, or (out, lse) with lse [B, Hq, M] float32. A row that sees nothing has output 0
-        and lse -inf. Differentiable in q, k and v, through out and through lse; the gradients are deterministic. Under
-        autocast the three are cast to its dtype; in torch.compile it is one operator, no graph break.
+        and lse -inf. Differentiable in q, k and v, through out and through lse. Under autocast the three are cast to
+        its dtype; in torch.compile it is one operator, no graph break.
 
     Raises:
         ShapeError: shapes, dtypes or devices that do not fit each other or the descriptor; a head dimension that the
             kernels do not take.
+        CmirError: a backend that cannot run on these tensors.
     """
+    if deterministic is None:
+        deterministic = torch.are_deterministic_algorithms_enabled()
     if torch.is_autocast_enabled(q.device.type):
         dtype = torch.get_autocast_dtype(q.device.type)
         q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
@@ -85,7 +102,7 @@ def attention(
     if not compiling:  # the operator checks, when it runs
         check(q, k, v, desc)
     if permute and desc.tokens is not None:
-        return _in_layout(q, k, v, desc, desc.tokens, scale, return_lse)
+        return _in_layout(q, k, v, desc, desc.tokens, scale, return_lse, backend, deterministic)
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     if factor <= 0.0:
         # The kernels take row maxima before they scale, which needs a positive factor.
@@ -94,11 +111,15 @@ def attention(
         from cmir.runtime.operators import attention_operator
 
         assert desc.header is not None
-        out, lse = attention_operator(q, k, v, desc.memory, desc.header, factor)
+        out, lse = attention_operator(q, k, v, desc.memory, desc.header, factor, backend, deterministic)
     elif 0 in q.shape or 0 in k.shape:
         out, lse = _apply_nothing(q, k, v)
     else:
-        out, lse = _apply(q, k, v, desc, factor)
+        chosen = hopper.choose(backend, q, v, desc)
+        if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+            out, lse = _apply(q, k, v, desc, factor, chosen, deterministic)
+        else:
+            out, lse = forward(usable(q), usable(k), usable(v), desc, factor, chosen)
     return (out, lse) if return_lse else out
 
 
@@ -110,6 +131,8 @@ def _in_layout(
     tokens: Tokens,
     scale: float | None,
     return_lse: bool,
+    backend: Backend | None,
+    deterministic: bool,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Attention of tensors that are in the order of the tokens."""
     if tokens.shards:
@@ -118,51 +141,62 @@ def _in_layout(
             "itself, see Descriptor.permute"
         )
     q, k, v = tokens.into(q, k, v)
-    out, lse = attention(q, k, v, desc, scale=scale, return_lse=True)
+    out, lse = attention(q, k, v, desc, scale=scale, return_lse=True, backend=backend, deterministic=deterministic)
     out = tokens.unpermute(out, "rows", 2)
     return (out, tokens.unpermute(lse, "rows", 2)) if return_lse else out
 
 
 def check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:
     """Raises what `attention` raises for tensors that do not fit each other or the descriptor."""
-    if not hasattr(desc, "mask_strides"):
+    if not hasattr(desc, "batch"):
         given = type(desc).__name__
         hint = "; call its describe(...)" if given == "CompiledMask" else ""
         raise CmirError(f"desc: expected the Descriptor that mask.describe returns, got a {given}{hint}")
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if tensor.dim() != 4:
-            raise ShapeError(f"{name}: expected 4 dimensions (batch, heads, length, head dim), got {_shape(tensor)}")
-        if tensor.dtype not in _BITS:
-            raise ShapeError(f"{name}: expected float32, float16 or bfloat16, got {_name(tensor.dtype)}")
-        if tensor.dtype != q.dtype:
-            raise ShapeError(f"{name}: expected the dtype of q, {_name(q.dtype)}, got {_name(tensor.dtype)}")
-        if tensor.device != desc.device:
-            raise ShapeError(f"{name}: expected the descriptor's device, {desc.device}, got {tensor.device}")
-        if tensor.shape[-1] not in HEAD_DIMS:
+    _check(
+        q.shape, k.shape, v.shape, q.dtype, k.dtype, v.dtype, q.device, k.device, v.device,
+        desc.rows, desc.cols, desc.batch, desc.device,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def _check(
+    q: torch.Size, k: torch.Size, v: torch.Size, q_dtype: torch.dtype, k_dtype: torch.dtype, v_dtype: torch.dtype,
+    q_device: torch.device, k_device: torch.device, v_device: torch.device,
+    desc_rows: int, desc_cols: int, desc_batch: tuple[int, ...], desc_device: torch.device,
+) -> None:  # fmt: skip
+    """`check` of shapes, dtypes and devices: what has passed once is not looked at again."""
+    for name, shape, dtype, device in (
+        ("q", q, q_dtype, q_device),
+        ("k", k, k_dtype, k_device),
+        ("v", v, v_dtype, v_device),
+    ):
+        if len(shape) != 4:
+            raise ShapeError(f"{name}: expected 4 dimensions (batch, heads, length, head dim), got {tuple(shape)}")
+        if dtype not in _BITS:
+            raise ShapeError(f"{name}: expected float32, float16 or bfloat16, got {_name(dtype)}")
+        if dtype != q_dtype:
+            raise ShapeError(f"{name}: expected the dtype of q, {_name(q_dtype)}, got {_name(dtype)}")
+        if device != desc_device:
+            raise ShapeError(f"{name}: expected the descriptor's device, {desc_device}, got {device}")
+        if shape[-1] not in HEAD_DIMS:
             allowed = ", ".join(map(str, HEAD_DIMS))
-            raise ShapeError(f"{name}: expected a head dim of {allowed}, got {tensor.shape[-1]}")
-    batch, heads, rows, dim = q.shape
-    if rows != desc.rows:
-        raise ShapeError(f"q: expected {desc.rows} rows, as the descriptor was built for, got {rows} in {_shape(q)}")
-    if k.shape[2] != desc.cols:
-        raise ShapeError(
-            f"k: expected {desc.cols} columns, as the descriptor was built for, got {k.shape[2]} in {_shape(k)}"
-        )
-    if k.shape[0] != batch or k.shape[3] != dim:
-        raise ShapeError(f"k: expected batch {batch} and head dim {dim}, as in q {_shape(q)}, got {_shape(k)}")
-    if v.shape[:3] != k.shape[:3]:
-        raise ShapeError(f"v: expected {tuple(k.shape[:3])} before its head dim, as in k, got {_shape(v)}")
-    if k.shape[1] == 0 or heads % k.shape[1]:
-        raise ShapeError(f"q: expected a multiple of k's {k.shape[1]} heads, got {heads} heads in {_shape(q)}")
-    for what, built_for, given in zip(("batch", "heads"), desc.batch, (batch, heads), strict=False):
+            raise ShapeError(f"{name}: expected a head dim of {allowed}, got {shape[-1]}")
+    batch, heads, rows, dim = q
+    if rows != desc_rows:
+        raise ShapeError(f"q: expected {desc_rows} rows, as the descriptor was built for, got {rows} in {tuple(q)}")
+    if k[2] != desc_cols:
+        raise ShapeError(f"k: expected {desc_cols} columns, as the descriptor was built for, got {k[2]} in {tuple(k)}")
+    if k[0] != batch or k[3] != dim:
+        raise ShapeError(f"k: expected batch {batch} and head dim {dim}, as in q {tuple(q)}, got {tuple(k)}")
+    if v[:3] != k[:3]:
+        raise ShapeError(f"v: expected {tuple(k[:3])} before its head dim, as in k, got {tuple(v)}")
+    if k[1] == 0 or heads % k[1]:
+        raise ShapeError(f"q: expected a multiple of k's {k[1]} heads, got {heads} heads in {tuple(q)}")
+    for what, built_for, given in zip(("batch", "heads"), desc_batch, (batch, heads), strict=False):
         if built_for not in (1, given):
             raise ShapeError(
-                f"q: expected {what} {built_for}, as the descriptor was built for, got {given} in {_shape(q)}"
+                f"q: expected {what} {built_for}, as the descriptor was built for, got {given} in {tuple(q)}"
             )
-
-
-def _shape(tensor: torch.Tensor) -> str:
-    return str(tuple(tensor.shape))
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -186,18 +220,24 @@ class _Nothing(torch.autograd.Function):
 
 
 class _Attention(torch.autograd.Function):
-    """(q, k, v, desc, scale) -> (out, lse); scale > 0."""
+    """(q, k, v, desc, scale, backend, deterministic) -> (out, lse); scale > 0."""
 
     @staticmethod
     def forward(
-        ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float
+        ctx: Any,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        desc: Descriptor,
+        scale: float,
+        backend: Backend,
+        deterministic: bool,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         q, k, v = usable(q), usable(k), usable(v)
-        with on_device(q.device):
-            out, lse = launch_forward(q, k, v, desc, scale)
+        out, lse = forward(q, k, v, desc, scale, backend)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.set_materialize_grads(False)
-        ctx.desc, ctx.scale = desc, scale
+        ctx.options = desc, scale, backend, deterministic
         return out, lse
 
     @staticmethod
@@ -208,15 +248,34 @@ class _Attention(torch.autograd.Function):
         dout, dlse = grads
         q, k, v, out, lse = ctx.saved_tensors
         if dout is None and dlse is None:
-            return None, None, None, None, None
+            return (None,) * 7
         dout = torch.zeros_like(out) if dout is None else usable(dout)
         dlse = None if dlse is None else dlse.contiguous()
-        with on_device(q.device):
-            return *launch_backward(q, k, v, out, lse, dout, dlse, ctx.desc, ctx.scale), None, None
+        return *backward(q, k, v, out, lse, dout, dlse, *ctx.options), None, None, None, None
 
 
 _apply = cast("Callable[..., tuple[torch.Tensor, torch.Tensor]]", _Attention.apply)  # pyright: ignore[reportUnknownMemberType]
 _apply_nothing = cast("Callable[..., tuple[torch.Tensor, torch.Tensor]]", _Nothing.apply)  # pyright: ignore[reportUnknownMemberType]
+
+
+def forward(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float, backend: Backend
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(out, lse) of checked, `usable` arguments, by the kernels of a backend."""
+    with on_device(q.device):
+        if backend == "gluon":
+            return hopper.launch_forward(q, k, v, desc, scale * _LOG2_E)
+        return launch_forward(q, k, v, desc, scale)
+
+
+def backward(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
+    dout: torch.Tensor, dlse: torch.Tensor | None, desc: Descriptor, scale: float,
+    backend: Backend, deterministic: bool,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """(dq, dk, dv) of checked, `usable` arguments, by the kernels of a backend; lse and dlse are contiguous."""
+    with on_device(q.device):
+        return launch_backward(q, k, v, out, lse, dout, dlse, desc, scale)
 
 
 def launch_forward(
@@ -348,20 +407,3 @@ def _schedule(desc: Descriptor, kernel: Kernel) -> tuple[tuple[torch.Tensor | in
     else:
         lists, width = (desc.row_count, desc.row_index, desc.row_live, desc.row_order), desc.widths[0]
     return (table, *lists, stride, positions, width), LIVE_SLOTS if needs_live_test(slots or 0) else 0
-
-
-def usable(tensor: torch.Tensor) -> torch.Tensor:
-    """`tensor` with a unit last stride, and rows not spaced by the batch size: row strides are compile-time constants,
-    which neither lengths nor batches may change."""
-    batch_stride, _, row_stride, last_stride = tensor.stride()
-    if last_stride == 1 and (tensor.shape[0] == 1 or batch_stride == 0 or batch_stride >= row_stride):
-        return tensor
-    return tensor.contiguous()
-
-
-def like(tensor: torch.Tensor, dim: int) -> torch.Tensor:
-    """An uninitialised [B, H, L, dim] with the order of dimensions of `tensor`, so that a transposed view stays one."""
-    batch, heads, length, _ = tensor.shape
-    if tensor.stride(1) < tensor.stride(2):
-        return tensor.new_empty((batch, length, heads, dim)).transpose(1, 2)
-    return tensor.new_empty((batch, heads, length, dim))

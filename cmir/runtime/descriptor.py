@@ -111,7 +111,7 @@ class Descriptor:
         self.signature = signature
         self.module = module
         """The generated module, whose attention kernels fit this descriptor."""
-        self._layout = layout
+        self.layout = layout
         self._views: dict[str, torch.Tensor] = {}
         self.tokens: Tokens | None = None
         """Of a mask with a layout, the token at every place of its rows and columns."""
@@ -120,7 +120,7 @@ class Descriptor:
         """The tensor of that name in the memory."""
         found = self._views.get(name)
         if found is None:
-            place = self._layout.places[name]
+            place = self.layout.places[name]
             base = self.memory.view(torch.int64) if place.wide else self.memory
             found = self._views[name] = base.as_strided(place.shape, place.strides, place.offset)
         return found
@@ -148,7 +148,7 @@ class Descriptor:
     @property
     def widths(self) -> tuple[int, int]:
         """Room in the list of a tile row, and in that of a tile column."""
-        return self._layout.widths
+        return self.layout.widths
 
     @property
     def mask_strides(self) -> tuple[int, int]:
@@ -455,7 +455,7 @@ class Place(NamedTuple):
     wide: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
     """How one int32 allocation of `size` is cut, for a launch of `grid`. The `counters`, at its head, must be zero."""
 

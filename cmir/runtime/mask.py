@@ -22,7 +22,7 @@ from xdsl.printer import Printer
 
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.layouts import orders_of
-from cmir.dialects.attention import TestsOp
+from cmir.dialects.attention import KernelOp, TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import Parameter as SpecParameter
@@ -31,6 +31,7 @@ from cmir.errors import CmirError, MetadataError, SpecError
 from cmir.layouts import add_layout
 from cmir.lowering.triton import lowered, print_module
 from cmir.lowering.visibility import needs_live_test
+from cmir.lowering.words import word_axis
 from cmir.passes.choose_axis import remarks_of
 from cmir.runtime import cache
 from cmir.signature import DESCRIBE_ARGUMENTS, Fact, Parameter, Signature
@@ -295,11 +296,19 @@ class CompiledMask:
         """The module after all passes, as text."""
         return _text(self._module)
 
-    def source(self, target: Literal["triton"] = "triton") -> str:
-        """The generated module: preprocess and attention kernels, stand-alone."""
-        if target != "triton":
-            raise CmirError(f"unknown target {target!r}; the targets are: triton")
-        return self._triton
+    def source(self, target: Literal["triton", "gluon"] = "triton") -> str:
+        """A generated module, stand-alone: preprocess and attention kernels, or the attention kernels for Hopper."""
+        if target not in ("triton", "gluon"):
+            raise CmirError(f"unknown target {target!r}; the targets are: triton, gluon")
+        return self._triton if target == "triton" else self._gluon
+
+    @functools.cached_property
+    def _gluon(self) -> str:
+        from cmir.lowering.gluon import print_module
+
+        module = ModuleOp([op.clone() for op in self._module.ops if not isinstance(op, KernelOp)])
+        module = lowered(Registry.installed().context(), module, target="hopper")
+        return print_module(module, next(op for op in module.walk() if isinstance(op, PreprocessOp)))
 
     def dense(
         self,
@@ -563,17 +572,25 @@ class CompiledMask:
     @functools.cached_property
     def _kernels(self) -> ModuleType:
         """The generated module, imported."""
+        from cmir.runtime.hopper import offer
         from cmir.runtime.loader import load
 
-        return load(self._triton)
+        module = load(self._triton)
+        offer(module, lambda: self.source("gluon"))
+        return module
 
     @functools.cached_property
     def _live(self) -> tuple[bool, bool]:
-        """Whether the kernels of the row schedule and of the column schedule test live slots only."""
-        counts = {"rows": self.signature.row_slots, "cols": self.signature.col_slots, "bits": 0}
+        """Whether kernels of the row schedule and of the column schedule test live slots only."""
+        rows, cols = self.signature.row_slots, self.signature.col_slots
+        counts = {"rows": rows, "cols": cols, "bits": 0}
         tests = self._tests.tests
-        row, col = (needs_live_test(counts[test] or 0) for test in (tests["forward"], tests["dkv"]))
-        return row, col
+        if self.signature.bits:
+            return False, False
+        row = {tests["forward"], word_axis("forward", rows, cols)}
+        col = {tests["dkv"], word_axis("backward", rows, cols)}
+        row_live, col_live = (any(needs_live_test(counts[axis] or 0) for axis in axes) for axes in (row, col))
+        return row_live, col_live
 
     def _check_host_facts(self, numbers: Mapping[str, Any]) -> None:
         """Scalar facts whose names are all ints are decided here, at once; the rest on the device."""

@@ -13,31 +13,33 @@ from typing import Any
 
 import torch
 
-from cmir.runtime.attention import check, launch_backward, launch_forward, like, usable
+from cmir.runtime import hopper
+from cmir.runtime.attention import backward, check, forward
 from cmir.runtime.descriptor import from_header
-from cmir.runtime.launch import on_device
+from cmir.runtime.tensors import like, usable
 
 Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 @torch.library.custom_op("cmir::attention", mutates_args=())
 def attention_operator(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, memory: torch.Tensor, header: torch.Tensor, scale: float
-) -> tuple[torch.Tensor, torch.Tensor]:
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, memory: torch.Tensor, header: torch.Tensor, scale: float,
+    backend: str | None, deterministic: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """(out, lse) of `cmir.attention`, for the descriptor of that memory and header; scale > 0."""
     desc = from_header(memory, header)
     check(q, k, v, desc)
     if 0 in q.shape or 0 in k.shape:
         lse = q.new_full(q.shape[:3], -math.inf, dtype=torch.float32)
         return like(usable(q), v.shape[3]).zero_(), lse
-    with on_device(q.device):
-        return launch_forward(usable(q), usable(k), usable(v), desc, scale)
+    return forward(usable(q), usable(k), usable(v), desc, scale, hopper.choose(backend, q, v, desc))
 
 
 @torch.library.custom_op("cmir::attention_backward", mutates_args=())
 def backward_operator(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
     dout: torch.Tensor, dlse: torch.Tensor | None, memory: torch.Tensor, header: torch.Tensor, scale: float,
+    backend: str | None, deterministic: bool,
 ) -> Three:  # fmt: skip
     """(dq, dk, dv) of `cmir::attention`."""
     if 0 in q.shape or 0 in k.shape:
@@ -45,8 +47,9 @@ def backward_operator(
         return dq.zero_(), dk.zero_(), dv.zero_()
     desc = from_header(memory, header)
     q, k, v, dout = usable(q), usable(k), usable(v), usable(dout)
-    with on_device(q.device):
-        return launch_backward(q, k, v, out, lse, dout, None if dlse is None else dlse.contiguous(), desc, scale)
+    dlse = None if dlse is None else dlse.contiguous()
+    chosen = hopper.choose(backend, q, v, desc)
+    return backward(q, k, v, out, lse, dout, dlse, desc, scale, chosen, deterministic)
 
 
 def _gradients(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Three:
@@ -56,8 +59,9 @@ def _gradients(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Three:
 
 @attention_operator.register_fake
 def _(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, memory: torch.Tensor, header: torch.Tensor, scale: float
-) -> tuple[torch.Tensor, torch.Tensor]:
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, memory: torch.Tensor, header: torch.Tensor, scale: float,
+    backend: str | None, deterministic: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     return like(usable(q), v.shape[3]), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
@@ -65,24 +69,24 @@ def _(
 def _(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
     dout: torch.Tensor, dlse: torch.Tensor | None, memory: torch.Tensor, header: torch.Tensor, scale: float,
+    backend: str | None, deterministic: bool,
 ) -> Three:  # fmt: skip
     return _gradients(q, k, v)
 
 
 def _save(ctx: Any, inputs: tuple[object, ...], output: tuple[object, ...]) -> None:
-    q, k, v, memory, header, scale = inputs
+    q, k, v, memory, header, *options = inputs
     ctx.save_for_backward(q, k, v, *output, memory, header)
     ctx.set_materialize_grads(False)
-    ctx.scale = scale
+    ctx.options = options
 
 
 def _backward(ctx: Any, dout: torch.Tensor | None, dlse: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
     q, k, v, out, lse, memory, header = ctx.saved_tensors
     if dout is None and dlse is None:
-        return None, None, None, None, None, None
+        return (None,) * 8
     dout = torch.zeros_like(out) if dout is None else dout
-    scale = ctx.scale
-    return *backward_operator(q, k, v, out, lse, dout, dlse, memory, header, scale), None, None, None
+    return *backward_operator(q, k, v, out, lse, dout, dlse, memory, header, *ctx.options), *[None] * 5
 
 
 attention_operator.register_autograd(_backward, setup_context=_save)

@@ -85,8 +85,8 @@ def compile_kernel(kernel, *arguments, **options):
     return kernel.warmup(*arguments, grid=(1,), **options)
 
 
-def registers_and_spills(compiled) -> tuple[int, int]:
-    """(registers a thread, bytes of spill stores) as ptxas reports them."""
+def ptxas_log(compiled) -> str:
+    """What ptxas says of a compiled kernel."""
     from triton.backends.nvidia.compiler import get_ptxas
 
     with tempfile.TemporaryDirectory() as directory:
@@ -98,7 +98,18 @@ def registers_and_spills(compiled) -> tuple[int, int]:
             text=True,
             check=True,
         )
-    log = result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+def registers_and_spills(compiled) -> tuple[int, int]:
+    """(registers a thread, bytes of spill stores) as ptxas reports them."""
+    log = ptxas_log(compiled)
     registers = [int(number) for number in re.findall(r"Used (\d+) registers", log)]
     spills = [int(number) for number in re.findall(r"(\d+) bytes spill stores", log)]
     return max(registers), max(spills)
+
+
+def require_parallel_products(compiled) -> None:
+    """Raises AssertionError where ptxas says that it runs the products of a warpgroup one after another."""
+    log = ptxas_log(compiled)
+    assert not re.search(r"C7514|C7515|wgmma", log), log

@@ -39,6 +39,22 @@ def tma_reduce_add(descriptor, coordinates, source, _semantic=None):
     )
 
 
+@gluon.jit
+def load_block(descriptor, batch, head, row, barrier, buffer):
+    """Loads rows of one head into `buffer` and tells `barrier`; rows past the last are zero. The descriptor is one of
+    [batch, heads, length, dim] with blocks [1, 1, rows, dim]."""
+    mbarrier.expect(barrier, descriptor.block_type.nbytes)
+    block = buffer._reinterpret(descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
+    tma.async_copy_global_to_shared(descriptor, [batch, head, row, 0], barrier, block)
+
+
+@gluon.jit
+def store_block(descriptor, batch, head, row, buffer):
+    """Stores `buffer` to rows of one head, likewise; rows past the last are left out."""
+    block = buffer._reinterpret(descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
+    tma.async_copy_shared_to_global(descriptor, [batch, head, row, 0], block)
+
+
 @gluon.constexpr_function
 def score_layout(N):
     """Of a [64, N] accumulator."""

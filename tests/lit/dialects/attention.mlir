@@ -62,3 +62,28 @@ attention.kernel @m_dq dq of @m_preprocess {
   attention.tiles full schedule rows {
   }
 }
+
+// Words of a table, and of its live slots only; one kernel for all gradients.
+// CHECK:      attention.kernel @m_backward backward of @m_preprocess {
+// CHECK-NEXT:   attention.tiles partial schedule cols {
+// CHECK-NEXT:     attention.visible axis cols slots 2 words
+// GENERIC:        "attention.visible"() <{mode = "words", axis = "cols", slots = #builtin.int<2>}> : () -> ()
+attention.kernel @m_backward backward of @m_preprocess {
+  attention.tiles partial schedule cols {
+    attention.visible axis cols slots 2 words
+  }
+  attention.tiles full schedule cols {
+  }
+}
+
+// CHECK:      attention.kernel @n_forward forward of @n_preprocess {
+// CHECK-NEXT:   attention.tiles partial schedule rows {
+// CHECK-NEXT:     attention.visible axis rows slots 32 live words
+// GENERIC:        "attention.visible"() <{mode = "live words", axis = "rows", slots = #builtin.int<32>}> : () -> ()
+attention.kernel @n_forward forward of @n_preprocess {
+  attention.tiles partial schedule rows {
+    attention.visible axis rows slots 32 live words
+  }
+  attention.tiles full schedule rows {
+  }
+}

@@ -1,7 +1,7 @@
 // RUN: cm-opt --split-input-file --verify-diagnostics %s
 
-// expected-error@+1 {{Expected one of 'dkv', 'dq', 'forward' in attention.kernel}}
-attention.kernel @k backward of @p {
+// expected-error@+1 {{Expected one of 'backward', 'dkv', 'dq', 'forward' in attention.kernel}}
+attention.kernel @k sideways of @p {
 }
 
 // -----
@@ -58,7 +58,7 @@ attention.kernel @k forward of @p {
 
 attention.kernel @k forward of @p {
   attention.tiles partial schedule rows {
-    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots, unrolled or live}}
+    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots: unrolled, live, words, live words}}
     attention.visible axis rows slots -1 unrolled
   }
   attention.tiles full schedule rows {
@@ -69,7 +69,7 @@ attention.kernel @k forward of @p {
 
 attention.kernel @k forward of @p {
   attention.tiles partial schedule rows {
-    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots, unrolled or live}}
+    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots: unrolled, live, words, live words}}
     "attention.visible"() <{axis = "diagonals", slots = #builtin.int<1>, mode = "unrolled"}> : () -> ()
   }
   attention.tiles full schedule rows {
@@ -93,7 +93,7 @@ attention.visible axis rows slots 1 unrolled
 
 attention.kernel @k forward of @p {
   attention.tiles partial schedule rows {
-    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots, unrolled or live}}
+    // expected-error@+1 {{visibility is tested by bits, or on an axis for a number of slots: unrolled, live, words, live words}}
     "attention.visible"() <{axis = "rows", slots = #builtin.int<1>, mode = "bits"}> : () -> ()
   }
   attention.tiles full schedule rows {

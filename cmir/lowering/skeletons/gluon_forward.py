@@ -1,0 +1,448 @@
+# pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: reportAttributeAccessIssue=false, reportIndexIssue=false, reportCallIssue=false, reportAssignmentType=false
+"""Forward attention on Hopper over a descriptor's row schedule.
+
+A program has one producer warp, which loads tiles by TMA, and two consumer warpgroups, which own 64 query rows of a
+tile row each. Programs stay: the producer draws the next tile row of a head while the one before is computed, and tells
+the consumers. A consumer is one product ahead: the scores of a tile are computed while the softmax of the tile before
+waits for its own product with v.
+
+The first tile of a list is peeled off, for there is no product with v before it, and is tested whatever it is; a tile
+row that sees nothing visits one tile of which nothing is visible. Scores that are hidden are -inf, and where a row has
+seen nothing yet its maximum is: such a row uses 0 instead, so that no -inf - -inf is ever formed.
+"""
+
+from typing import NamedTuple
+
+from cmir.lowering.skeletons.hopper import (  # hooks use what the skeleton does not
+    across_layout,  # noqa: F401
+    across_word,  # noqa: F401
+    columns,  # noqa: F401
+    fence_async_shared,
+    gl,
+    gluon,
+    line_word,
+    lines,
+    load_block,
+    mbarrier,
+    no_across_word,  # noqa: F401
+    no_line_word,  # noqa: F401
+    operand_layout,
+    packed_layout,  # noqa: F401
+    packed_lines,  # noqa: F401
+    partition_barrier,
+    score_layout,
+    select_across,  # noqa: F401
+    select_lines,
+    select_packed,  # noqa: F401
+    store_block,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+
+TILE = gl.constexpr(128)
+"""Rows and columns of a tile."""
+
+HALF = gl.constexpr(64)
+"""Rows of a consumer."""
+
+
+class ForwardShared(NamedTuple):
+    """Shared memory: tiles, what a consumer has to spare, the next tile rows, and two barriers of each."""
+
+    q: object
+    k: object
+    v: object
+    out: object
+    pin: object
+    row: object
+    q_full: object
+    q_empty: object
+    k_full: object
+    k_empty: object
+    v_full: object
+    v_empty: object
+    row_full: object
+    row_empty: object
+
+
+class ForwardMask(NamedTuple):
+    """What is visited and tested: see the parameters of `forward`."""
+
+    table: object
+    count: object
+    index: object
+    live: object
+    order: object
+    table_stride: object
+    n_table: object
+    width: object
+    mask_batch: object
+    mask_head: object
+
+
+# hook: prepare_forward
+@gluon.jit
+def prepare_forward(table, first, n_table, N: gl.constexpr):
+    """What the words of every tile need of the 64 rows from `first`."""
+    position = lines(first, N)
+    inside = position < n_table
+    lo = gl.load(table + position, mask=inside, other=0)
+    hi = gl.load(table + n_table + position, mask=inside, other=0)
+    return lo, hi
+
+
+# hook: words_forward
+@gluon.jit
+def words_forward(slots, table, first, start, n_table, live, N: gl.constexpr):
+    """Which of the N columns from `start` are visible; `live` points to the live word of the tile."""
+    return line_word(slots[0], slots[1], start, N)
+
+
+# hook: select_forward
+@gluon.jit
+def select_forward(score, words, N: gl.constexpr):
+    """The score where the words say that it is visible, else -inf."""
+    return select_lines(score, words, N)
+
+
+@gluon.jit
+def advance_stage(stage, phase, STAGES: gl.constexpr):
+    """The next buffer of a ring, and its phase."""
+    stage += 1
+    if stage == STAGES:
+        stage = 0
+        phase ^= 1
+    return stage, phase
+
+
+@gluon.jit
+def forward_place(work, tile_rows, batch_heads, section):
+    """Order of tile rows of heads: (place in the tile order, head). `section` heads at a time, the heaviest tile rows
+    of all of them first, so that their keys stay in the L2 cache."""
+    of_section = section * tile_rows
+    first = work // of_section * section
+    together = gl.minimum(section, batch_heads - first)
+    place = work % of_section
+    return place // together, first + place % together
+
+
+@gluon.jit
+def mask_of(mask, head, heads):
+    """The number of the mask of a head of the batch."""
+    return (head // heads).to(gl.int64) * mask.mask_batch + (head % heads) * mask.mask_head
+
+
+@gluon.jit
+def announce(work, total, mask, shared, slot, phase, tile_rows, batch_heads, heads, section):
+    """Tells the consumers of the tile row number `work`; past the last one, that there are no more: head -1."""
+    LAYOUT: gl.constexpr = gl.BlockedLayout([1], [32], [1], [0])
+    head = -1
+    tile_row = 0
+    partial = 0
+    full = 0
+    if work < total:
+        place, head = forward_place(work, tile_rows, batch_heads, section)
+        number = mask_of(mask, head, heads)
+        tile_row = gl.load(mask.order + number * tile_rows + place)
+        partial = gl.load(mask.count + 2 * (number * tile_rows + tile_row))
+        full = gl.load(mask.count + 2 * (number * tile_rows + tile_row) + 1)
+    one = gl.zeros([1], gl.int32, LAYOUT)
+    mbarrier.wait(shared.row_empty.index(slot), phase)
+    shared.row.index(4 * slot + 0).store(one + head)
+    shared.row.index(4 * slot + 1).store(one + tile_row)
+    shared.row.index(4 * slot + 2).store(one + partial)
+    shared.row.index(4 * slot + 3).store(one + full)
+    mbarrier.arrive(shared.row_full.index(slot), count=1)
+    return head, tile_row, partial, full
+
+
+@gluon.jit
+def hear(shared, slot, phase):
+    """What `announce` tells: (head, tile row, partial tiles, full tiles)."""
+    LAYOUT: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    mbarrier.wait(shared.row_full.index(slot), phase)
+    head = gl.max(shared.row.index(4 * slot + 0).load(LAYOUT), 0)
+    tile_row = gl.max(shared.row.index(4 * slot + 1).load(LAYOUT), 0)
+    partial = gl.max(shared.row.index(4 * slot + 2).load(LAYOUT), 0)
+    full = gl.max(shared.row.index(4 * slot + 3).load(LAYOUT), 0)
+    mbarrier.arrive(shared.row_empty.index(slot), count=1)
+    return head, tile_row, partial, full
+
+
+@gluon.jit
+def listed(entry, partial, full, width):
+    """Where the list has its entry number `entry`: partial tiles from the front, then full ones from the back."""
+    place = gl.where(entry < partial, entry, width - full + (entry - partial))
+    return gl.minimum(place, width - 1)
+
+
+@gluon.jit
+def load_head(
+    q_desc, k_desc, v_desc, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
+    tile_rows, heads, group, STAGES: gl.constexpr,
+):  # fmt: skip
+    """Loads what one tile row of one head takes: (stage, phase, q_phase)."""
+    batch = head // heads
+    head_q = head % heads
+    head_kv = head_q // group
+    index = mask.index + (mask_of(mask, head, heads) * tile_rows + tile_row) * mask.width
+    some = partial + full > 0
+    tile = gl.load(index + listed(0, partial, full, mask.width), mask=some, other=0)
+    for half in gl.static_range(2):
+        mbarrier.wait(shared.q_empty.index(half), q_phase)
+        row = tile_row * TILE + half * HALF
+        load_block(q_desc, batch, head_q, row, shared.q_full.index(half), shared.q.index(half))
+    for entry in range(gl.maximum(partial + full, 1)):
+        following = gl.load(index + listed(entry + 1, partial, full, mask.width))
+        mbarrier.wait(shared.k_empty.index(stage), phase)
+        load_block(k_desc, batch, head_kv, tile * TILE, shared.k_full.index(stage), shared.k.index(stage))
+        mbarrier.wait(shared.v_empty.index(stage), phase)
+        load_block(v_desc, batch, head_kv, tile * TILE, shared.v_full.index(stage), shared.v.index(stage))
+        tile = following
+        stage, phase = advance_stage(stage, phase, STAGES)
+    return stage, phase, q_phase ^ 1
+
+
+@gluon.jit
+def produce(
+    q_desc, k_desc, v_desc, mask, shared, drawn, tile_rows, batch_heads, heads, group, section, STAGES: gl.constexpr
+):
+    """The producer warp. Tile rows are drawn by number: the first is the program's own, the others come from the
+    counter `drawn`. Every program draws one number too many, so that the last of all draws is known: it sets the
+    counter back to zero, for the next launch."""
+    programs = gl.num_programs(0)
+    total = tile_rows * batch_heads
+    stage = 0
+    phase = 1
+    q_phase = 1
+    slot = 0
+    slot_phase = 1
+    head, tile_row, partial, full = announce(
+        gl.program_id(0), total, mask, shared, slot, slot_phase, tile_rows, batch_heads, heads, section
+    )
+    while head >= 0:
+        slot, slot_phase = advance_stage(slot, slot_phase, 2)
+        ticket = gl.atomic_add(drawn, 1)
+        if ticket == total - 1:
+            gl.store(drawn, 0)
+        next_head, next_row, next_partial, next_full = announce(
+            programs + ticket, total, mask, shared, slot, slot_phase, tile_rows, batch_heads, heads, section
+        )
+        stage, phase, q_phase = load_head(
+            q_desc, k_desc, v_desc, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
+            tile_rows, heads, group, STAGES,
+        )  # fmt: skip
+        head = next_head
+        tile_row = next_row
+        partial = next_partial
+        full = next_full
+
+
+@gluon.jit
+def partial_words(slots, table, first, mask, line, entry, partial, LIVE: gl.constexpr):
+    """The words of the partial tile at `entry` of the list number `line`; past the last one, of that."""
+    entry = gl.maximum(gl.minimum(entry, partial - 1), 0)
+    start = gl.load(mask.index + line * mask.width + entry, mask=partial > 0, other=0) * TILE
+    live = mask.live
+    if LIVE:  # without partial tiles no live word is defined: their number is one of no slots
+        live = gl.where(partial > 0, live + line * mask.width + entry, mask.count + 2 * line)
+    return words_forward(slots, table, first, start, mask.n_table, live, TILE)
+
+
+@gluon.jit
+def softmax_step(score, peak, total, scale, MASKED: gl.constexpr):
+    """Online softmax in base 2: (weights, new maximum, new sum, factor of what was summed before)."""
+    new_peak = gl.maximum(peak, gl.max(score, 1) * scale)
+    safe = gl.where(new_peak == float("-inf"), 0.0, new_peak) if MASKED else new_peak
+    weight = gl.exp2(score * scale - safe[:, None])
+    shrink = gl.exp2(peak - safe)
+    return weight, new_peak, total * shrink + gl.sum(weight, 1), shrink
+
+
+@gluon.jit
+def forward_step(
+    shared, mask, slots, table, line, entry, partial, words, first,
+    query, weight, acc, peak, total, stage, phase, scale,
+    WHO: gl.constexpr, MASKED: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    """Scores of the tile at `entry` and the product with v of the tile before, whose `weight` waits; MASKED: it is a
+    partial tile with the visible `words`, and those of the next one are made."""
+    DV: gl.constexpr = shared.v.shape[2]
+    before = stage
+    phase_before = phase
+    stage, phase = advance_stage(stage, phase, STAGES)
+    mbarrier.wait(shared.k_full.index(stage), phase)
+    zero = gl.zeros([HALF, TILE], gl.float32, score_layout(TILE))
+    score = warpgroup_mma(query, shared.k.index(stage).permute((1, 0)), zero, use_acc=False, is_async=True)
+    mbarrier.wait(shared.v_full.index(before), phase_before)
+    acc = warpgroup_mma(weight, shared.v.index(before), acc, is_async=True)
+    new_words = words
+    if MASKED:
+        new_words = partial_words(slots, table, first, mask, line, entry + 1, partial, LIVE)
+    score = warpgroup_mma_wait(1, deps=(score,))
+    mbarrier.arrive(shared.k_empty.index(stage), count=1)
+    if MASKED:
+        score = select_forward(score, words, TILE)
+    new_weight, peak, total, shrink = softmax_step(score, peak, total, scale, MASKED)
+    new_weight = gl.convert_layout(new_weight.to(shared.v.dtype), operand_layout(DV))
+    # The exponentials belong before the wait, while the product is in flight; a store and a barrier keep them there.
+    shared.pin.index(WHO).store(total)
+    partition_barrier()
+    acc, weight, new_weight, total = warpgroup_mma_wait(0, deps=(acc, weight, new_weight, total))
+    mbarrier.arrive(shared.v_empty.index(before), count=1)
+    shrink = gl.convert_layout(shrink, gl.SliceLayout(1, score_layout(DV)), assert_trivial=True)
+    return new_weight, acc * shrink[:, None], peak, total, new_words, stage, phase
+
+
+@gluon.jit
+def attend(
+    o_desc, lse, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
+    rows, tile_rows, heads, scale, WHO: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    """Output and log-sum-exp of 64 rows of one head: (stage, phase)."""
+    DV: gl.constexpr = shared.v.shape[2]
+    ROWS: gl.constexpr = gl.SliceLayout(1, score_layout(TILE))
+    OUT_ROWS: gl.constexpr = gl.SliceLayout(1, score_layout(DV))
+    number = mask_of(mask, head, heads)
+    first = tile_row * TILE + WHO * HALF
+    line = number * tile_rows + tile_row
+    table = mask.table + number * mask.table_stride
+    slots = prepare_forward(table, first, mask.n_table, TILE)
+
+    # A full tile has nothing hidden, an empty list nothing to show.
+    words = partial_words(slots, table, first, mask, line, 0, partial, LIVE)
+    words = gl.where(partial > 0, words, gl.where(full > 0, -1, 0))
+    new_words = partial_words(slots, table, first, mask, line, 1, partial, LIVE)
+
+    query = shared.q.index(WHO)
+    mbarrier.wait(shared.q_full.index(WHO), q_phase)
+    mbarrier.wait(shared.k_full.index(stage), phase)
+    zero = gl.zeros([HALF, TILE], gl.float32, score_layout(TILE))
+    score = warpgroup_mma(query, shared.k.index(stage).permute((1, 0)), zero, use_acc=False, is_async=True)
+    score = warpgroup_mma_wait(0, deps=(score,))
+    mbarrier.arrive(shared.k_empty.index(stage), count=1)
+    peak = gl.full([HALF], float("-inf"), gl.float32, ROWS)
+    total = gl.zeros([HALF], gl.float32, ROWS)
+    weight, peak, total, _ = softmax_step(select_forward(score, words, TILE), peak, total, scale, True)
+    weight = gl.convert_layout(weight.to(shared.v.dtype), operand_layout(DV))
+    acc = gl.zeros([HALF, DV], gl.float32, score_layout(DV))
+    for entry in range(1, partial):
+        weight, acc, peak, total, new_words, stage, phase = forward_step(
+            shared, mask, slots, table, line, entry, partial, new_words, first,
+            query, weight, acc, peak, total, stage, phase, scale, WHO, True, LIVE, STAGES,
+        )  # fmt: skip
+    for entry in range(gl.maximum(partial, 1), partial + full):
+        weight, acc, peak, total, new_words, stage, phase = forward_step(
+            shared, mask, slots, table, line, entry, partial, new_words, first,
+            query, weight, acc, peak, total, stage, phase, scale, WHO, False, LIVE, STAGES,
+        )  # fmt: skip
+    mbarrier.arrive(shared.q_empty.index(WHO), count=1)
+    mbarrier.wait(shared.v_full.index(stage), phase)
+    acc = warpgroup_mma(weight, shared.v.index(stage), acc, is_async=True)
+    acc, weight = warpgroup_mma_wait(0, deps=(acc, weight))
+    mbarrier.arrive(shared.v_empty.index(stage), count=1)
+    stage, phase = advance_stage(stage, phase, STAGES)
+
+    hidden = total == 0.0
+    log_sum = gl.where(hidden, float("-inf"), (peak + gl.log2(total)) * 0.6931471805599453)
+    row = first + gl.arange(0, HALF, ROWS)
+    gl.store(lse + head.to(gl.int64) * rows + row, log_sum, mask=row < rows)
+    # What is in a tile that is hidden from a row does not matter, not even where 0 times that is not 0.
+    inverse = gl.convert_layout(gl.where(hidden, 0.0, 1.0 / total), OUT_ROWS, assert_trivial=True)[:, None]
+    result = gl.where(inverse == 0.0, 0.0, acc * inverse)
+    tma.store_wait(0)
+    shared.out.index(WHO).store(result.to(o_desc.dtype))
+    fence_async_shared()
+    store_block(o_desc, head // heads, head % heads, first, shared.out.index(WHO))
+    return stage, phase
+
+
+@gluon.jit
+def consume(
+    o_desc, lse, mask, shared, rows, tile_rows, heads, scale,
+    WHO: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    """A consumer warpgroup: the rows of the first half of every tile row, or of the second one."""
+    stage = 0
+    phase = 0
+    q_phase = 0
+    slot = 0
+    slot_phase = 0
+    head, tile_row, partial, full = hear(shared, slot, slot_phase)
+    while head >= 0:
+        stage, phase = attend(
+            o_desc, lse, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
+            rows, tile_rows, heads, scale, WHO, LIVE, STAGES,
+        )  # fmt: skip
+        q_phase ^= 1
+        slot, slot_phase = advance_stage(slot, slot_phase, 2)
+        head, tile_row, partial, full = hear(shared, slot, slot_phase)
+    tma.store_wait(0)
+
+
+@gluon.jit(
+    do_not_specialize=[
+        "table_stride", "n_table", "width", "rows",
+        "batch_heads", "heads", "group", "mask_batch", "mask_head", "section",
+    ]
+)  # fmt: skip
+def forward(
+    q_desc, k_desc, v_desc, o_desc, lse, drawn,
+    table, count, index, live, order, table_stride, n_table, width,
+    rows, batch_heads, heads, group, mask_batch, mask_head, section, scale,
+    LIVE: gl.constexpr, STAGES: gl.constexpr,
+):  # fmt: skip
+    """out = softmax(q k^T) v over the visible pairs and lse, its natural log-sum-exp; `scale` includes log2(e).
+
+    The TMA descriptors are those of [batch, heads, length, head dim] with blocks of one head: 64 rows of q and out,
+    128 of k and v. `drawn` is a zero, and is one again afterwards. Grid: as many programs as fit at once, at most one
+    for each tile row of each head. Four warps, and five more that the kernel adds.
+    """
+    D: gl.constexpr = q_desc.block_type.shape[3]
+    DV: gl.constexpr = v_desc.block_type.shape[3]
+    TYPE: gl.constexpr = q_desc.dtype
+    PLAIN: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
+    BARRIER: gl.constexpr = mbarrier.MBarrierLayout()
+    shared = ForwardShared(
+        gl.allocate_shared_memory(TYPE, [2, HALF, D], gl.NVMMASharedLayout.get_default_for([HALF, D], TYPE)),
+        gl.allocate_shared_memory(TYPE, [STAGES, TILE, D], gl.NVMMASharedLayout.get_default_for([TILE, D], TYPE)),
+        gl.allocate_shared_memory(TYPE, [STAGES, TILE, DV], gl.NVMMASharedLayout.get_default_for([TILE, DV], TYPE)),
+        gl.allocate_shared_memory(TYPE, [2, HALF, DV], gl.NVMMASharedLayout.get_default_for([HALF, DV], TYPE)),
+        gl.allocate_shared_memory(gl.float32, [2, HALF], PLAIN),
+        gl.allocate_shared_memory(gl.int32, [8, 1], PLAIN),
+        gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
+        gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
+        gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
+        gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
+        gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
+        gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
+        gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
+        gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
+    )
+    for k in gl.static_range(2):
+        mbarrier.init(shared.q_full.index(k), count=1)
+        mbarrier.init(shared.q_empty.index(k), count=1)
+        mbarrier.init(shared.row_full.index(k), count=1)
+        mbarrier.init(shared.row_empty.index(k), count=2)
+    for k in gl.static_range(STAGES):
+        mbarrier.init(shared.k_full.index(k), count=1)
+        mbarrier.init(shared.k_empty.index(k), count=2)
+        mbarrier.init(shared.v_full.index(k), count=1)
+        mbarrier.init(shared.v_empty.index(k), count=2)
+    fence_async_shared()
+    mask = ForwardMask(table, count, index, live, order, table_stride, n_table, width, mask_batch, mask_head)
+    tile_rows = gl.cdiv(rows, TILE)
+    gl.warp_specialize(
+        [
+            (consume, (o_desc, lse, mask, shared, rows, tile_rows, heads, scale, 0, LIVE, STAGES)),
+            (consume, (o_desc, lse, mask, shared, rows, tile_rows, heads, scale, 1, LIVE, STAGES)),
+            (
+                produce,
+                (q_desc, k_desc, v_desc, mask, shared, drawn, tile_rows, batch_heads, heads, group, section, STAGES),
+            ),
+        ],
+        [4, 1],
+        [240, 24],
+    )

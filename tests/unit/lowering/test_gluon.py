@@ -1,0 +1,95 @@
+"""The generated Hopper kernels: golden files for what a mask decides, and skeletons for all the rest."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cmir
+import cmir.lowering.skeletons as skeletons
+from cmir import zoo
+from cmir.lowering.gluon import PARTS
+from cmir.lowering.words import interval_hooks, word_axis
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+MASKS: list[tuple[str, dict[str, int]]] = [
+    ("causal", {}),
+    ("hstu", {}),
+    ("shared_prompt", {}),
+    ("clear", {"radius": 2, "height": 8, "width": 8, "text": 5}),
+    ("random_eviction", {}),
+    ("strided", {"stride": 8}),
+]
+IDS = [name for name, _ in MASKS]
+
+
+def source(name: str, statics: dict[str, int]) -> str:
+    return cmir.compile(Path(zoo.__file__).with_name(f"{name}.mlir"), statics=statics).source("gluon")
+
+
+def functions(text: str) -> dict[str, str]:
+    """Top-level functions of a module by name, decorators included."""
+    lines = text.splitlines()
+    out: dict[str, str] = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
+            out[node.name] = "\n".join(lines[start : node.end_lineno])
+    return out
+
+
+def skeleton_text() -> str:
+    return "\n".join(Path(skeletons.__path__[0], f"{part}.py").read_text() for part in PARTS)
+
+
+def hooks() -> set[str]:
+    return set(re.findall(r"^# hook: (\w+)$", skeleton_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize(("name", "statics"), MASKS, ids=IDS)
+def test_golden(name: str, statics: dict[str, int]) -> None:
+    """`CMIR_UPDATE_GOLDEN=1 pytest tests/unit/lowering` rewrites the files; read the difference."""
+    text = source(name, statics)
+    head = text[: text.index("from typing")]
+    text = head + "\n\n".join(body for name, body in functions(text).items() if name in hooks()) + "\n"
+    path = GOLDEN / f"gluon_{name}.txt"
+    if os.environ.get("CMIR_UPDATE_GOLDEN"):
+        path.write_text(text)
+    assert path.read_text() == text
+
+
+def test_the_rest_is_the_skeletons() -> None:
+    printed, skeleton = functions(source("causal", {})), functions(skeleton_text())
+    assert printed.keys() == skeleton.keys()
+    for name in skeleton.keys() - hooks():
+        assert printed[name] == skeleton[name], name
+
+
+@pytest.mark.parametrize(("name", "statics"), MASKS, ids=IDS)
+def test_formatted_and_standing_alone(name: str, statics: dict[str, int]) -> None:
+    text = source(name, statics)
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "120", "--diff", "-"]
+    run = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    modules = {n.module or "" for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
+    assert {module.partition(".")[0] for module in modules} == {"typing", "triton"}
+    assert "# hook" not in text and "# noqa" not in text
+
+
+def test_words_are_of_the_own_axis_where_it_is_bounded() -> None:
+    assert word_axis("forward", 7, 1) == "rows" and word_axis("backward", 1, 7) == "cols"
+    assert word_axis("forward", None, 1) == "cols" and word_axis("backward", 1, None) == "rows"
+
+
+def test_a_table_without_slots_shows_nothing() -> None:
+    for axis, none in (("rows", "no_line_word"), ("cols", "no_across_word")):
+        assert f"seen = {none}(N)\n    return seen" in interval_hooks("forward", axis, 0, False, [])["words_forward"]
+
+
+def test_one_comment_a_slot() -> None:
+    with pytest.raises(ValueError, match="2 slots, but comments for 1"):
+        interval_hooks("forward", "rows", 2, False, [["a"]])
