@@ -1,83 +1,59 @@
-"""Draws docs/images/hstu.svg: the HSTU mask of a small sequence, coloured by slot, with the intervals of every row.
+"""Draws the pictures of README.md and of these pages: masks of the zoo, by `cm-view`'s own drawing.
 
     python docs/make_images.py
 
-The cells are the rule's (`CompiledMask.dense`), the colours and the text the compiled form's
-(`CompiledMask.intervals`); the two are compared before anything is drawn.
+Tests compare every picture with its scene.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from cmir import zoo
-from cmir.interp.masks import paint
+from cmir.view.load import lower
+from cmir.view.picture import save
+from cmir.view.scene import Scene
 
-HISTORY = 7
-CANDIDATES = (2, 3, 2)
-CELL = 17
-LEFT, TOP = 104, 34
-COLOURS = {"history.0": "#4c78a8", "candidate.0": "#72b7b2", "candidate.1": "#f58518"}
-"""By Region and slot."""
-
-IMAGE = Path(__file__).parent / "images" / "hstu.svg"
+FOLDER = Path(__file__).parent / "images"
 
 
-def hstu() -> str:
-    """The picture, as SVG text."""
-    lengths = np.array(CANDIDATES)
-    rows = HISTORY + int(lengths.sum())
-    first = HISTORY + np.repeat(np.cumsum(lengths) - lengths, lengths)
-    start = np.concatenate([np.zeros(HISTORY, dtype=np.int32), first])
-    mask = zoo.load("hstu")
-    dense = mask.dense(rows=rows, history=HISTORY, start=start)
-    table = mask.intervals("rows", rows=rows, history=HISTORY, start=start)
-    assert np.array_equal(paint(table, rows), dense)
+@dataclass(frozen=True)
+class Picture:
+    """A mask of the zoo under some metadata, and the tiles to draw."""
 
-    width, height = LEFT + rows * CELL + 190, TOP + rows * CELL + 34
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        ' font-family="sans-serif" font-size="11">',
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        _text(LEFT, 14, "column j (key)"),
-        _text(LEFT + rows * CELL + 10, 14, "the row's intervals, by slot"),
-    ]
-    guards = {"history": (0, HISTORY), "candidate": (HISTORY, rows)}
-    for region, (lo, hi) in guards.items():
-        middle = TOP + (lo + hi) * CELL / 2
-        out.append(_text(8, middle - 4, f"@{region}", weight="bold"))
-        out.append(_text(8, middle + 10, {"history": "rows [0, history)"}.get(region, "[history, rows)")))
-        for i in range(lo, hi):
-            y = TOP + i * CELL
-            for j in range(rows):
-                slot = next((k for k, (a, b) in enumerate(table[:, :, i]) if a <= j < b), None)
-                colour = "#f1f1f1" if slot is None else COLOURS[f"{region}.{slot}"]
-                out.append(
-                    f'<rect x="{LEFT + j * CELL}" y="{y}" width="{CELL - 1}" height="{CELL - 1}" fill="{colour}"/>'
-                )
-            x = LEFT + rows * CELL + 10
-            for slot, (a, b) in enumerate(table[:, :, i]):
-                if a < b:
-                    out.append(_text(x, y + 12, f"[{a}, {b})", fill=COLOURS[f"{region}.{slot}"], weight="bold"))
-                x += 62
-    y = TOP + HISTORY * CELL - 0.5
-    out.append(f'<line x1="8" y1="{y}" x2="{width - 60}" y2="{y}" stroke="#444444" stroke-dasharray="3 3"/>')
-    legend = {"history.0": "j <= i", "candidate.0": "j < history", "candidate.1": "start[i] <= j <= i"}
-    x = LEFT
-    for key, rule in legend.items():
-        out.append(f'<rect x="{x}" y="{height - 22}" width="11" height="11" fill="{COLOURS[key]}"/>')
-        out.append(_text(x + 16, height - 12, rule))
-        x += 90 if key != "candidate.0" else 105
-    return "\n".join([*out, "</svg>"]) + "\n"
+    mask: str
+    rows: int
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    statics: Mapping[str, int] = field(default_factory=dict[str, int])
+    tile: tuple[int, int] = (4, 4)
+
+    def scene(self) -> Scene:
+        lowered = lower(zoo.path(self.mask).read_text(), f"{self.mask}.mlir", self.statics)
+        return lowered.scene(lowered.metadata(self.rows, None, self.metadata))
+
+    @property
+    def file(self) -> Path:
+        return FOLDER / f"{self.mask}.svg"
 
 
-def _text(x: float, y: float, text: str, fill: str = "#222222", weight: str = "normal") -> str:
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
-    return f'<text x="{x:g}" y="{y:g}" fill="{fill}" font-weight="{weight}">{escaped}</text>'
+PICTURES = (
+    Picture("hstu", 14, {"history": 7, "start": [*[0] * 7, 7, 7, 9, 9, 9, 12, 12]}),
+    Picture(
+        "shared_prompt",
+        16,
+        {
+            "pack": [0] * 10 + [10] * 6,
+            "prompt": [4] * 10 + [12] * 6,
+            "segment": [0] * 4 + [4] * 3 + [7] * 3 + [10] * 2 + [12] * 2 + [14] * 2,
+        },
+    ),
+    Picture("clear", 208, statics={"radius": 4, "height": 12, "width": 16, "text": 16}, tile=(16, 16)),
+)
 
 
 if __name__ == "__main__":
-    IMAGE.parent.mkdir(parents=True, exist_ok=True)
-    IMAGE.write_text(hstu())
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for picture in PICTURES:
+        save(picture.scene(), str(picture.file), picture.tile)

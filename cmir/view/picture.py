@@ -64,7 +64,7 @@ def save(scene: Scene, path: str, tile: tuple[int, int] | None = None) -> None:
         legend = _legend(scene)
         # Inches: [left, mask, intervals of rows, tiles, right] and [legend, mask, columns' intervals, top].
         names = [len(region.sym_name.data) for region in scene.spec.regions_of_rows]
-        left, top = 0.55 + 0.075 * (max(names) + 1), (above if written else 0.3) + 0.55
+        left, top = max(0.95, 0.55 + 0.075 * (max(names) + 1)), (above if written else 0.3) + 0.55
         side = max(beside + 0.3, 1.6) if written else 0.3
         tiles = 0.0 if tile is None else min(width, 2.0)
         bottom = 0.35 + 0.17 * len(legend)
@@ -97,7 +97,8 @@ def save(scene: Scene, path: str, tile: tuple[int, int] | None = None) -> None:
             y = bottom - 0.30 - 0.17 * k
             figure.text(left / size[0], y / size[1], "■", color=colour(number), fontsize=10, va="center")
             figure.text((left + 0.18) / size[0], y / size[1], text, va="center")
-        metadata = {"Date": None, "Description": description(scene, tile)} if path.endswith("svg") else None
+        said = {"Creator": f"cmir, matplotlib {matplotlib.__version__}", "Description": description(scene, tile)}
+        metadata = {"Date": None, **said} if path.endswith("svg") else None
         try:
             figure.savefig(path, dpi=150, metadata=metadata)
         except OSError as error:

@@ -3,6 +3,7 @@
 - A ```python block is run, the blocks of a document in one namespace; the ```text block below it is what it prints.
 - A ```sh block with lines `$ COMMAND` shows what each command prints, `...` standing for any lines. Others are not run.
 - `<!-- file: PATH -->` above a block says that the block stands in that file.
+- A ```mlir block with a spec is one that `cm-opt` accepts.
 
 `python tests/unit/test_docs.py` rewrites the shown output, where it has no `...`, and the shown files.
 """
@@ -14,11 +15,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
+from cmir.tools.driver import parse
+
 REPOSITORY = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "CONTRIBUTING.md")
+DOCUMENTS = (
+    *("README.md", "CONTRIBUTING.md", "examples/custom_pass/README.md"),
+    *sorted(str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "docs").rglob("*.md")),
+)
 
 _BLOCK = re.compile(r"(?:^<!-- file: (\S+) -->\n)?^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -52,8 +59,9 @@ def run_python(sources: list[str]) -> list[str]:
 
 
 def run_shell(command: str) -> str:
-    """What a command prints, standard error included. `cm-opt` and `python` are those of this environment."""
-    command = re.sub(r"\bcm-opt\b", "python -m cmir.tools.cm_opt", command)
+    """What a command prints, standard error included. `cm-opt` and the others are those of this environment."""
+    command = re.sub(r"(?<![\w/-])cm-(opt|view)(?= )", r"python -m cmir.tools.cm_\1", command)
+    command = re.sub(r"^lit ", "python -c 'from lit.main import main; main()' ", command)
     command = re.sub(r"\bpython\b", f"'{sys.executable}'", command)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TRITON_INTERPRET": "1"}
     result = subprocess.run(
@@ -103,7 +111,7 @@ def corrected(document: str) -> str:
                     new[id(block)] = new[id(block)].replace(old, f"$ {command}{printed.rstrip()}\n{blank}")
         if block.file is not None:
             text = (REPOSITORY / block.file).read_text()
-            if block.text not in text:
+            if not block.text or block.text not in text:
                 new[id(block)] = text
     for block in reversed(found):
         document = document[: block.start] + new[id(block)] + document[block.stop :]
@@ -123,18 +131,47 @@ def test_a_document_shows_what_happens(name: str):
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_links_lead_somewhere(name: str):
+    assert [link for link in links(name) if not link.exists()] == []
+
+
+def links(name: str) -> list[Path]:
+    """The files that a document links to; links are relative to its own folder."""
     document = (REPOSITORY / name).read_text()
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", document) + re.findall(r'src="([^"]+)"', document)
-    local = [link for link in links if not link.startswith("http")]
-    assert local
-    assert [link for link in local if not (REPOSITORY / link).exists()] == []
+    prose = document
+    for block in reversed(blocks(document)):
+        prose = prose[: block.start] + prose[block.stop :]
+    found = re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose) + re.findall(r'src="([^"]+)"', prose)
+    return [(REPOSITORY / name).parent / link for link in found if not link.startswith("http")]
 
 
-def test_the_picture_is_what_its_script_draws():
+def test_every_page_is_reached_from_the_readme():
+    reached, fresh = set[str](), {"README.md"}
+    while fresh:
+        reached |= fresh
+        there = {path.resolve() for name in fresh for path in links(name) if path.suffix == ".md"}
+        fresh = {str(path.relative_to(REPOSITORY)) for path in there} - reached
+    assert [name for name in DOCUMENTS if name not in reached] == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_specs_that_are_shown_are_specs(name: str):
+    for block in blocks((REPOSITORY / name).read_text()):
+        if block.language == "mlir" and "maskspec.spec" in block.text:
+            parse(block.text, name)
+
+
+def test_the_pictures_are_what_their_script_draws(tmp_path: Path):
+    matplotlib = pytest.importorskip("matplotlib")
+    from cmir.view.picture import description, save
+
     script = REPOSITORY / "docs" / "make_images.py"
-    scope: dict = {"__file__": str(script), "__name__": "make_images"}
-    exec(compile(script.read_text(), str(script), "exec"), scope)
-    assert scope["IMAGE"].read_text() == scope["hstu"]()
+    scope = run_path(str(script), run_name="make_images")
+    for picture in scope["PICTURES"]:
+        scene, text = picture.scene(), picture.file.read_text()
+        assert description(scene, picture.tile) in text, f"python docs/make_images.py draws {picture.file.name} anew"
+        if f"matplotlib {matplotlib.__version__}" in text:  # another version draws it a little differently
+            save(scene, str(tmp_path / "again.svg"), picture.tile)
+            assert (tmp_path / "again.svg").read_text() == text
 
 
 def test_what_a_document_must_not_show_is_found():

@@ -1,22 +1,13 @@
-"""The examples run, and the out-of-tree pass of CONTRIBUTING.md is right: its lit test, and the masks it makes."""
+"""The examples run, and the out-of-tree package passes its own tests and is found, installed or loaded."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from cmir import zoo
-from cmir.analysis.facts import facts_of
-from cmir.analysis.sampling import draw
-from cmir.dialects.interval import TableOp
-from cmir.dialects.maskspec import SpecOp
-from cmir.interp.masks import spec_mask, table_mask
-from cmir.tools import driver
-from cmir.tools.pipeline import parse_passes
-from cmir.tools.registry import Registry
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLES = REPOSITORY / "examples"
@@ -36,31 +27,49 @@ def test_an_example_runs(path: Path):
     assert "equal" in run(str(path))
 
 
-def test_the_custom_pass_passes_its_own_lit_test():
+PACKAGE = EXAMPLES / "custom_pass"
+
+
+def test_the_custom_pass_passes_its_own_tests():
     pytest.importorskip("lit")
-    run("-m", "lit.main", "-v", "examples/custom_pass")
+    # The package lit has no module to run.
+    said = run("-c", "from lit.main import main; main()", "-v", "examples/custom_pass/tests")
+    assert f"Passed: {len(list((PACKAGE / 'tests').glob('*.mlir')))}" in said
+    run("-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/custom_pass/tests")
 
 
-@pytest.mark.parametrize("name", ["causal", "hstu", "shared_prompt"])
-@pytest.mark.parametrize("size", [1, 3, 1000])
-def test_the_custom_pass_cuts_a_window_out_of_a_mask(name: str, size: int):
-    registry = Registry.installed()
-    registry.load_file(str(EXAMPLES / "custom_pass" / "window.py"))
-    module = driver.parse(zoo.path(name).read_text(), name)
-    before = next(op for op in module.clone().walk() if isinstance(op, SpecOp))
-    text = f"dnf-normalize,window{{size={size}}},lower-intervals"
-    driver.run_pipeline(module, parse_passes(text, registry.passes))
-    after = next(op for op in module.walk() if isinstance(op, SpecOp))
-    table = next(op for op in module.walk() if isinstance(op, TableOp))
+WINDOWED = ("-m", "cmir.tools.cm_opt", "--dnf-normalize", "--window=size=4", "cmir/zoo/causal.mlir")
 
-    rng = np.random.default_rng(size)
-    checked = 0
-    while checked < 20:
-        env = draw(facts_of(after), rng, 20)
-        if env is None:
-            continue
-        i, j = np.ogrid[: int(env["rows"]), : int(env["cols"])]
-        want = spec_mask(before, env) & (i - j < size)
-        assert np.array_equal(spec_mask(after, env), want)
-        assert np.array_equal(table_mask(table, env), want)
-        checked += 1
+
+def with_installed(folder: Path) -> str:
+    """What cm-opt prints where `folder` is a folder of installed packages."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(folder)])}
+    result = subprocess.run(
+        [sys.executable, *WINDOWED], cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300
+    )
+    return result.stdout + result.stderr
+
+
+def test_the_custom_pass_is_found_by_its_entry_point(tmp_path: Path):
+    """As an installer lays it: the package, and beside it what its pyproject.toml says of entry points."""
+    shutil.copytree(PACKAGE / "cmir_extra", tmp_path / "cmir_extra")
+    project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
+    info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    points = [f"{name} = {where}\n" for name, where in project["entry-points"]["xdsl.universe"].items()]
+    (info / "entry_points.txt").write_text("[xdsl.universe]\n" + "".join(points))
+    assert "maskspec.clause j <= i and i < j + 4" in with_installed(tmp_path)
+
+
+def test_the_custom_pass_is_installed_by_pip(tmp_path: Path):
+    pytest.importorskip("setuptools", minversion="77")
+    source, target = tmp_path / "source", tmp_path / "target"
+    shutil.copytree(PACKAGE, source)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    run("-m", "pip", "install", *options, "--target", str(target), str(source))
+    assert "maskspec.clause j <= i and i < j + 4" in with_installed(target)
+
+
+def test_without_it_the_pass_is_unknown(tmp_path: Path):
+    assert with_installed(tmp_path).startswith("cm-opt: error: unknown option '--window'")

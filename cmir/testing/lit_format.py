@@ -17,8 +17,7 @@ code that uses `sys.stdin`, `sys.stdout` and `sys.stderr`.
 
 Needs the packages `lit` and `filecheck` (`pip install 'cmir[dev]'`).
 """
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUntypedBaseClass=false
+# pyright: reportUnknownArgumentType=false
 
 # lit has no type information.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false

@@ -1,4 +1,4 @@
-"""Configuration of lit: `lit -v examples/custom_pass` runs the RUN lines of every .mlir file here."""
+"""Configuration of lit: `lit -v examples/custom_pass/tests` runs the RUN lines of every .mlir file here."""
 # ruff: noqa: F821
 # pyright: reportUndefinedVariable=false
 

@@ -1,7 +1,7 @@
-// RUN: cm-opt --load %S/window.py --dnf-normalize --window=size=4 --lower-intervals %s | filecheck %s
-// RUN: not cm-opt --load %S/window.py --window=size=4 %s 2>&1 | filecheck %s --check-prefix=EARLY
-// RUN: not cm-opt --load %S/window.py --lower-intervals --window=size=4 %s 2>&1 | filecheck %s --check-prefix=LATE
-// RUN: not cm-opt --load %S/window.py --dnf-normalize --window=size=0 %s 2>&1 | filecheck %s --check-prefix=EMPTY
+// RUN: cm-opt --load %S/../cmir_extra/window.py --dnf-normalize --window=size=4 --lower-intervals %s | filecheck %s
+// RUN: not cm-opt --load %S/../cmir_extra/window.py --window=size=4 %s 2>&1 | filecheck %s --check-prefix=EARLY
+// RUN: not cm-opt --load %S/../cmir_extra/window.py --lower-intervals --window=size=4 %s 2>&1 | filecheck %s --check-prefix=LATE
+// RUN: not cm-opt --load %S/../cmir_extra/window.py --dnf-normalize --window=size=0 %s 2>&1 | filecheck %s --check-prefix=EMPTY
 
 // A causal prefix that everybody sees, and a causal rest: the window bounds both.
 maskspec.spec @prefix_lm(%prefix: index) {

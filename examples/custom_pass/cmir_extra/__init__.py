@@ -1,0 +1,23 @@
+"""A package outside of cmir that adds passes to it: installed, `cm-opt` and `xdsl-opt` know them by their flags.
+
+`UNIVERSE` is what pyproject.toml names under the entry point `xdsl.universe`: names, each with a function that imports
+what it names when it is first used.
+"""
+
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+
+
+def _window() -> type[ModulePass]:
+    from cmir_extra.window import Window
+
+    return Window
+
+
+def _require_causal() -> type[ModulePass]:
+    from cmir_extra.causal import RequireCausal
+
+    return RequireCausal
+
+
+UNIVERSE = Universe(all_passes={"window": _window, "require-causal": _require_causal})
