@@ -25,14 +25,18 @@ class Unavailable(Exception):
     """This machine does not have the peer, or the peer does not have the mask."""
 
 
+Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""q, k and v."""
+
+
 @dataclass(frozen=True)
 class Contender:
     """One way to compute the masked attention of given q, k, v and a gradient of the output."""
 
     name: str
-    attend: Callable[[Any], torch.Tensor]
-    """From what `preprocess` returned (None without one) to the output."""
-    inputs: tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+    attend: Callable[[Inputs, Any], torch.Tensor]
+    """From q, k and v and what `preprocess` returned (None without one) to the output."""
+    inputs: Inputs
     dout: torch.Tensor
     preprocess: Callable[[], Any] | None = None
     rows_first: bool = False
@@ -45,19 +49,26 @@ class Contender:
 
     def results(self, described: Any) -> tuple[torch.Tensor, ...]:
         """(out, dq, dk, dv), each [B, H, L, D]."""
-        out = self.attend(described)
+        out = self.attend(self.inputs, described)
         found = (out, *torch.autograd.grad(out, self.inputs, self.dout))
         if self.order is not None:
             found = tuple(x[:, :, self.order] for x in found)
         return tuple(x.transpose(1, 2) for x in found) if self.rows_first else found
 
+    def both(self, inputs: Inputs, described: Any) -> tuple[torch.Tensor, ...]:
+        return torch.autograd.grad(self.attend(inputs, described), inputs, self.dout)
+
+    def captured(self, described: Any) -> tuple[torch.Tensor, ...]:
+        """Forward and backward of new leaves: a CUDA graph cannot wait for the stream that others were made on."""
+        return self.both(_leaves(self.inputs), described)
+
     def phases(self, described: Any) -> dict[str, Callable[[], Any]]:
         """The functions to time. The forward pass keeps what its backward pass needs, as in training."""
-        out = self.attend(described)
+        out = self.attend(self.inputs, described)
         phases: dict[str, Callable[[], Any]] = {
-            "forward": lambda: self.attend(described),
+            "forward": lambda: self.attend(self.inputs, described),
             "backward": lambda: torch.autograd.grad(out, self.inputs, self.dout, retain_graph=True),
-            "forward+backward": lambda: torch.autograd.grad(self.attend(described), self.inputs, self.dout),
+            "forward+backward": lambda: self.both(self.inputs, described),
         }
         if self.preprocess:
             phases["preprocess"] = self.preprocess
@@ -68,7 +79,7 @@ Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 """q, k, v and the gradient of the output, [B, H, L, D]."""
 
 
-def _leaves(tensors: Tensors) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _leaves(tensors: Tensors | Inputs) -> Inputs:
     q, k, v = (x.detach().requires_grad_() for x in tensors[:3])
     return q, k, v
 
@@ -78,7 +89,7 @@ def ours(name: str, backend: str, case: Case, tensors: Tensors, device: str) -> 
 
     inputs = _leaves(tensors)
 
-    def attend(desc: Any) -> torch.Tensor:
+    def attend(inputs: Inputs, desc: Any) -> torch.Tensor:
         return cmir.attention(*inputs, desc, backend=backend)
 
     return Contender(name, attend, inputs, tensors[3], lambda: case.describe(device))
@@ -115,7 +126,7 @@ def flex(name: str, case: Case, tensors: Tensors, device: str, options: Any = No
     def preprocess() -> Any:
         return build(mask_mod, None, None, case.tokens, case.tokens, device=device)
 
-    def attend(block_mask: Any) -> torch.Tensor:
+    def attend(inputs: Inputs, block_mask: Any) -> torch.Tensor:
         out = attention(*inputs, block_mask=block_mask, enable_gqa=True, kernel_options=options)
         assert isinstance(out, torch.Tensor)
         return out
@@ -150,7 +161,7 @@ def cudnn(case: Case, tensors: Tensors, device: str) -> Contender:
         raise Unavailable("needs a GPU")
     inputs = _leaves(tensors)
 
-    def attend(_: Any) -> torch.Tensor:
+    def attend(inputs: Inputs, _: Any) -> torch.Tensor:
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             return torch.nn.functional.scaled_dot_product_attention(
                 *inputs, is_causal=case.name == "causal", enable_gqa=True
@@ -166,7 +177,7 @@ def fa4(case: Case, tensors: Tensors, device: str) -> Contender:
     q, k, v, dout = (x.transpose(1, 2).contiguous() for x in tensors)
     inputs = _leaves((q, k, v, dout))
 
-    def attend(_: Any) -> torch.Tensor:
+    def attend(inputs: Inputs, _: Any) -> torch.Tensor:
         out = flash_attn_func(*inputs, causal=case.name == "causal")
         return out[0] if isinstance(out, tuple) else out
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import gc
 import json
 import math
@@ -130,14 +131,17 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
         if phase in OPERATIONS:
             cell["tflops"].setdefault(name, {})[phase] = OPERATIONS[phase] * operations / milliseconds / 1e9
         cell["host_us"].setdefault(name, {})[phase] = timing.host_us(function, options.device)
-    for (name, phase), function in timed.items():
-        describing = phase == "preprocess" and name in cell["ours"]
-        if options.device == "cpu" or not (describing or (options.graphs and phase == "forward+backward")):
-            continue
-        try:
-            cell["graph_ms"].setdefault(name, {})[phase] = timing.graph_ms(function)
-        except Exception as error:
-            report_failure(f"{name} {phase} as a CUDA graph", error, cell, clock)
+    for contender, described in running if options.device != "cpu" else ():
+        graphs: dict[str, Any] = {}
+        if options.graphs:
+            graphs["forward+backward"] = functools.partial(contender.captured, described)
+        if contender.preprocess and contender.name in cell["ours"]:
+            graphs["preprocess"] = contender.preprocess
+        for phase, function in graphs.items():
+            try:
+                cell["graph_ms"].setdefault(contender.name, {})[phase] = timing.graph_ms(function)
+            except Exception as error:
+                report_failure(f"{contender.name} {phase} as a CUDA graph", error, cell, clock)
     cell["seconds"] = time.monotonic() - begin
     for name, phases in cell["ms"].items():
         clock.say(f"  {name}:", ", ".join(f"{phase} {ms:.3f} ms" for phase, ms in phases.items()))
