@@ -193,13 +193,13 @@ def load_head(
     for half in gl.static_range(2):
         mbarrier.wait(shared.q_empty.index(half), q_phase)
         row = tile_row * TILE + half * HALF
-        load_block(q_desc, batch, head_q, row, shared.q_full.index(half), shared.q.index(half))
+        load_block(q_desc, [batch, head_q, row, 0], shared.q_full.index(half), shared.q.index(half))
     for entry in range(gl.maximum(partial + full, 1)):
         following = gl.load(index + listed(entry + 1, partial, full, mask.width))
         mbarrier.wait(shared.k_empty.index(stage), phase)
-        load_block(k_desc, batch, head_kv, tile * TILE, shared.k_full.index(stage), shared.k.index(stage))
+        load_block(k_desc, [batch, head_kv, tile * TILE, 0], shared.k_full.index(stage), shared.k.index(stage))
         mbarrier.wait(shared.v_empty.index(stage), phase)
-        load_block(v_desc, batch, head_kv, tile * TILE, shared.v_full.index(stage), shared.v.index(stage))
+        load_block(v_desc, [batch, head_kv, tile * TILE, 0], shared.v_full.index(stage), shared.v.index(stage))
         tile = following
         stage, phase = advance_stage(stage, phase, STAGES)
     return stage, phase, q_phase ^ 1
@@ -355,7 +355,7 @@ def attend(
     tma.store_wait(0)
     shared.out.index(WHO).store(result.to(o_desc.dtype))
     fence_async_shared()
-    store_block(o_desc, head // heads, head % heads, first, shared.out.index(WHO))
+    store_block(o_desc, [head // heads, head % heads, first, 0], shared.out.index(WHO))
     return stage, phase
 
 

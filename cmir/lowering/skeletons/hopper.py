@@ -40,19 +40,18 @@ def tma_reduce_add(descriptor, coordinates, source, _semantic=None):
 
 
 @gluon.jit
-def load_block(descriptor, batch, head, row, barrier, buffer):
-    """Loads rows of one head into `buffer` and tells `barrier`; rows past the last are zero. The descriptor is one of
-    [batch, heads, length, dim] with blocks [1, 1, rows, dim]."""
+def load_block(descriptor, coordinates, barrier, buffer):
+    """Loads the descriptor's block at `coordinates` into `buffer` and tells `barrier`. What lies outside is zero."""
     mbarrier.expect(barrier, descriptor.block_type.nbytes)
     block = buffer._reinterpret(descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
-    tma.async_copy_global_to_shared(descriptor, [batch, head, row, 0], barrier, block)
+    tma.async_copy_global_to_shared(descriptor, coordinates, barrier, block)
 
 
 @gluon.jit
-def store_block(descriptor, batch, head, row, buffer):
-    """Stores `buffer` to rows of one head, likewise; rows past the last are left out."""
+def store_block(descriptor, coordinates, buffer):
+    """Stores `buffer` as the descriptor's block at `coordinates`. What lies outside is left out."""
     block = buffer._reinterpret(descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
-    tma.async_copy_shared_to_global(descriptor, [batch, head, row, 0], block)
+    tma.async_copy_shared_to_global(descriptor, coordinates, block)
 
 
 @gluon.constexpr_function

@@ -80,6 +80,12 @@ def test_formatted_and_standing_alone(name: str, statics: dict[str, int]) -> Non
     assert "# hook" not in text and "# noqa" not in text
 
 
+def test_names_are_of_one_part() -> None:
+    """The parts become one module: a name that two of them define would be the later one's in both."""
+    names = [n.name for n in ast.parse(skeleton_text()).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    assert len(names) == len(set(names))
+
+
 def test_words_are_of_the_own_axis_where_it_is_bounded() -> None:
     assert word_axis("forward", 7, 1) == "rows" and word_axis("backward", 1, 7) == "cols"
     assert word_axis("forward", None, 1) == "cols" and word_axis("backward", 1, None) == "rows"
