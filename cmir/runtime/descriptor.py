@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
+    from cmir.runtime.fa4 import Fa4Mask
+
 TILES = (16, 32, 64, 128)
 """Tile sizes that the preprocess kernels are made for."""
 
@@ -212,6 +214,8 @@ class Descriptor:
 
         return to_dense(self)
 
+    to_sdpa = to_dense
+
     def to_block_mask(self) -> BlockMask:
         """The mask as FlexAttention takes it: blocks from the tile lists, a mask_mod that reads the table or the bits.
 
@@ -221,6 +225,16 @@ class Descriptor:
         from cmir.runtime.engines import to_block_mask
 
         return to_block_mask(self)
+
+    def to_fa4(self) -> Fa4Mask:
+        """The mask as FlashAttention 4's `flash_attn.cute.flash_attn_func` takes it: `**desc.to_fa4().arguments()`.
+
+        Block lists of both passes from the tile lists, and a mask_mod in CuTe that reads the table or the bits. Blocks
+        are the descriptor's tiles: 128 x 128 for its kernels on Hopper. Only `arguments` and `mask_mod` import it.
+        """
+        from cmir.runtime.fa4 import to_fa4
+
+        return to_fa4(self)
 
     def __repr__(self) -> str:
         return (

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from cmir.interp.domain import Value
     from cmir.layouts import Layout
     from cmir.runtime.descriptor import Descriptor, Plan
+    from cmir.runtime.flashmask import FlashMask
     from cmir.runtime.metadata import PackedMetadata
     from cmir.runtime.packed import Longest
     from cmir.view.cell import Explanation
@@ -449,6 +450,26 @@ class CompiledMask:
             longest = None if max_seqlen is None else packed.Longest(_whole(max_seqlen), cu_seqlens_k is None)
             return self.packed._describe(*lengths, device, tile, values, longest)
         return self._describe(rows, cols, device, tile, metadata, None)
+
+    def to_sdpa(self, /, **arguments: Any) -> torch.Tensor:
+        """The mask of a batch for `scaled_dot_product_attention`: `describe(**arguments).check().to_sdpa()`."""
+        return self.describe(**arguments).check().to_sdpa()
+
+    def to_flashmask(self, /, **arguments: Any) -> FlashMask:
+        """The mask of a batch for PaddlePaddle's `flashmask_attention`, (startend_row_indices, causal).
+
+        Args:
+            arguments: as of `describe`.
+
+        Raises:
+            CmirError: it is not proved that at most two intervals of rows are hidden from every column.
+            MetadataError: as `describe`; or the metadata break a fact, on which the proof rests.
+        """
+        from cmir.runtime.flashmask import form_of, to_flashmask
+
+        packed = "cu_seqlens" in arguments
+        form = form_of(self._tables["cols"], self.facts, self.name, packed, arguments.get("cu_seqlens_k") is None)
+        return to_flashmask(self.describe(**arguments).check(), form)
 
     def _describe(
         self,
