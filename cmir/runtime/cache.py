@@ -7,24 +7,26 @@ an edited pass never meets an old result.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
-import os
-import tempfile
+import sys
 from pathlib import Path
 from typing import cast
 
 import cmir
-from cmir.runtime.loader import cache_directory
+from cmir.runtime.private_files import cache_directory, installed, write_whole
 
+PACKAGES = ("xdsl", "z3-solver", "triton")
 PARTS = ("dialects", "analysis", "interp", "passes", "lowering")
 
 
 @functools.cache
 def compiler_fingerprint() -> str:
-    """A digest of the compiler's version and of its own source files."""
-    digest = hashlib.sha256(cmir.__version__.encode())
+    """A digest of the compiler's own source files, and of the versions of what it is run with."""
+    versions = [cmir.__version__, sys.version, *(f"{name} {installed(name)}" for name in PACKAGES)]
+    digest = hashlib.sha256("\0".join(versions).encode())
     root = Path(cmir.__file__).parent
     for part in PARTS:
         for path in sorted((root / part).rglob("*.py")):
@@ -40,31 +42,24 @@ def key_of(text: str) -> str:
 def read(key: str) -> dict[str, str] | None:
     """The entry, or None if there is none that is whole."""
     try:
-        stored = json.loads((cache_directory() / f"{key}.json").read_text())
-    except (OSError, ValueError):
+        stored = json.loads((cache_directory() / f"{key}.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(stored, dict):
         return None
     record = cast(dict[str, object], stored)
     entry = record.get("entry")
-    if not isinstance(entry, dict) or record.get("sha256") != _checksum(cast(dict[str, str], entry)):
+    if not isinstance(entry, dict):
         return None
-    return cast(dict[str, str], entry)
+    texts = {name: text for name, text in cast(dict[str, object], entry).items() if isinstance(text, str)}
+    return texts if texts == entry and record.get("sha256") == _checksum(texts) else None
 
 
 def write(key: str, entry: dict[str, str]) -> None:
     """Store an entry; a cache that cannot be written is no reason to fail."""
     text = json.dumps({"sha256": _checksum(entry), "entry": entry})
-    try:
-        handle, name = tempfile.mkstemp(dir=cache_directory(), prefix=f"{key}.", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            os.replace(name, cache_directory() / f"{key}.json")
-        except OSError:
-            os.unlink(name)
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        write_whole(cache_directory() / f"{key}.json", text.encode())
 
 
 def _checksum(entry: dict[str, str]) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cmir.runtime.loader import cache_directory, load
+from cmir.runtime.loader import load
+from cmir.runtime.private_files import cache_directory
 
 
 @pytest.fixture(autouse=True)
