@@ -34,7 +34,7 @@ def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any])
     for p in facts.parameters:
         if p.name not in metadata:
             raise MetadataError(f"mask {name!r} needs metadatum {p.name!r}: {_form(p, rows, cols)}; it was not given")
-        env[p.name] = _value(name, p, metadata[p.name], rows, cols)
+        env[p.name] = value_of(name, p, metadata[p.name], rows, cols)
     require_facts(facts, env)
     return env
 
@@ -65,7 +65,8 @@ def _form(p: Parameter, rows: int, cols: int) -> str:
     return f"a 1-D sequence of {'ints, at least one' if length is None else f'{length} ints, one per {_PER[p.kind]}'}"
 
 
-def _value(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value:
+def value_of(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value:
+    """One metadatum as an int or a `TableValue`. Raises MetadataError where it is of the wrong kind or length."""
     import numpy as np
 
     given = value.cpu().numpy() if hasattr(value, "cpu") else value

@@ -11,16 +11,25 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from cmir.analysis.facts import facts_of
+from cmir.dialects.attention import KernelOp, TestsOp
+from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
 from cmir.errors import SpecError
+from cmir.interp.domain import NumpyDomain, Value
+from cmir.interp.evaluate import evaluate
+from cmir.interp.masks import spec_mask, with_lengths
 from cmir.runtime.mask import with_statics
 from cmir.tools import driver
 from cmir.view.metadata import Metadata, complete
 from cmir.view.scene import Scene
 
 PIPELINE = {"rows": "lower-intervals", "cols": "transpose"}
-KERNELS = "choose-axis,lower-descriptor,lower-attention"
+WORTH_COMPARING = 1 << 14
+"""Pairs of the largest mask of which several draws are looked at."""
+
+KERNELS = {"choose-axis": TestsOp, "lower-descriptor": PreprocessOp, "lower-attention": KernelOp}
+"""The passes to kernels, and what each leaves."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +56,19 @@ class Lowered:
         return next(op for op in self.module.walk() if isinstance(op, SpecOp))
 
     def metadata(self, rows: int | None, cols: int | None, given: Mapping[str, Any], seed: int = 0) -> Metadata:
-        """What is given, the rest drawn; see `complete`."""
-        return complete(facts_of(self.spec), rows, cols, given, seed)
+        """What is given, the rest drawn so that there is something to see; see `complete`."""
+        return complete(facts_of(self.spec), rows, cols, given, seed, self._variety)
+
+    def _variety(self, env: Mapping[str, Value]) -> float:
+        """How much a mask shows of itself: pairs of both kinds, and rows in all of its Regions."""
+        if int(env["rows"]) * int(env["cols"]) > WORTH_COMPARING:
+            return 0.0
+        seen = spec_mask(self.surface, env)
+        share = float(seen.mean()) if seen.size else 0.0
+        domain, full = NumpyDomain(), with_lengths(env)
+        guards = [[int(evaluate(e.data, full, domain)) for e in (r.lo, r.hi)] for r in self.spec.regions_of_rows]
+        held = sum(max(lo, 0) < min(hi, len(seen)) for lo, hi in guards)
+        return min(share, 1 - share) + held
 
     def scene(self, metadata: Metadata) -> Scene:
         """The mask under these metadata."""
@@ -107,6 +127,8 @@ def lower(
     lowered = module
     if kernels:
         lowered = module.clone()
-        driver.run_pipeline(lowered, [KERNELS], context, observer=stages)
+        left = {type(op) for op in lowered.walk()}
+        passes = [name for name, made in KERNELS.items() if made not in left]
+        driver.run_pipeline(lowered, passes, context, observer=stages)
         stages.kept.append(Stage("-t triton", driver.emit(lowered, "triton", context)))
     return Lowered(name, text, surface, module, tuple(stages.kept))

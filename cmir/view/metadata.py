@@ -11,22 +11,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from cmir.analysis.facts import Fact, Facts
 from cmir.dialects.expr import const, free_names, le, show, var
 from cmir.errors import CmirError, MetadataError
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
-from cmir.runtime.host_metadata import environment
+from cmir.runtime.host_metadata import environment, value_of
 from cmir.view.scene import require_small
 
-if TYPE_CHECKING:
-    import numpy as np
-
 TRIES = 2000
+DRAWS = 12
 LONGEST = 8192
 """Rows and columns of the longest sequence that is drawn."""
 
@@ -97,7 +95,14 @@ def _json_file(path: str, text: str) -> Any:
         raise CmirError(f"--meta {text}: '{path}' is not JSON: {error}") from None
 
 
-def complete(facts: Facts, rows: int | None, cols: int | None, given: Mapping[str, Any], seed: int = 0) -> Metadata:
+def complete(
+    facts: Facts,
+    rows: int | None,
+    cols: int | None,
+    given: Mapping[str, Any],
+    seed: int = 0,
+    score: Callable[[Mapping[str, Value]], float] | None = None,
+) -> Metadata:
     """The metadata of a mask: what is given, and a draw of the rest that satisfies all facts.
 
     Args:
@@ -105,6 +110,7 @@ def complete(facts: Facts, rows: int | None, cols: int | None, given: Mapping[st
         rows, cols: the lengths; `cols` is `rows` where only that is given.
         given: values by name: ints, (lists of) lists of ints, arrays.
         seed: of the draw.
+        score: of a draw; of DRAWS that satisfy the facts the one with the highest is taken, the first of equals.
 
     Raises:
         MetadataError: a value does not fit, the facts are broken, or no draw satisfies them.
@@ -115,24 +121,21 @@ def complete(facts: Facts, rows: int | None, cols: int | None, given: Mapping[st
     if all(n in known for n in names) or any(n not in names for n in given):
         return Metadata(environment(facts, known.get("rows", 0), known.get("cols", 0), given), ())
     require_small(known.get("rows", 0), known.get("cols", 0))
-    env = _draw(facts, known, seed)
+    env = _draw(facts, known, seed, score)
     # Checked as metadata of a user's are: what was given may be of the wrong form.
     values = {p.name: env[p.name].values if p.is_table else env[p.name] for p in facts.parameters}
     env = environment(facts, int(env["rows"]), int(env["cols"]), values)
     return Metadata(env, tuple(n for n in names if n not in known))
 
 
-def _draw(facts: Facts, known: Mapping[str, Any], seed: int) -> dict[str, Value]:
+def _draw(
+    facts: Facts, known: Mapping[str, Any], seed: int, score: Callable[[Mapping[str, Value]], float] | None
+) -> dict[str, Value]:
     import numpy as np
 
     from cmir.analysis.sampling import draw
 
-    fixed: dict[str, Value] = {}
-    for name, value in known.items():
-        parameter = next((p for p in facts.parameters if p.name == name), None)
-        fixed[name] = TableValue(_entries(facts.name, name, value)) if parameter and parameter.is_table else value
-        if not isinstance(fixed[name], TableValue) and not (type(value) is int and -(2**31) <= value < 2**31):
-            raise MetadataError(f"metadatum {name!r} of mask {facts.name!r}: expected an int of 32 bits, got {value!r}")
+    fixed = _given(facts, known)
     domain = NumpyDomain()
     for fact in facts.facts:
         scalars = free_names(fact.condition) <= {n for n, v in fixed.items() if not isinstance(v, TableValue)}
@@ -145,15 +148,18 @@ def _draw(facts: Facts, known: Mapping[str, Any], seed: int) -> dict[str, Value]
     facts = replace(facts, facts=(*facts.facts, *within))
     rng = np.random.default_rng(seed)
     free = [p.name for p in facts.parameters if p.kind == "free"]
-    sizes = {known[n] for n in ("rows", "cols") if n in known}
+    sizes = {fixed[n] for n in ("rows", "cols") if n in fixed}
     size = max(sizes, default=SIZE)
+    found: list[dict[str, Value]] = []
     for n in range(TRIES):
         start: dict[str, Value] = dict(fixed)
         if not sizes and n < TRIES // 2:  # as many rows as columns, where that can be; not too few to see something
             start |= dict.fromkeys(("rows", "cols"), int(rng.integers(size // 2, size + 1)))
         env = draw(facts, rng, size, start)
         if env is not None and all(len(env[name].values) for name in free):
-            return env
+            found.append(env)
+        if len(found) == (1 if score is None else DRAWS) or (found and n >= TRIES // 10):
+            return max(found, key=score) if score is not None else found[0]
     held = ", ".join(f"{n}={_text(fixed[n])}" for n in fixed) or "nothing given"
     raise MetadataError(
         f"mask {facts.name!r}: no metadata that satisfy the facts were found in {TRIES} draws around {held}; give more "
@@ -161,16 +167,22 @@ def _draw(facts: Facts, known: Mapping[str, Any], seed: int) -> dict[str, Value]
     )
 
 
-def _entries(mask: str, name: str, value: Any) -> np.ndarray:
-    import numpy as np
-
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        array = np.asarray(None)
-    if array.dtype.kind not in "iu" or array.ndim not in (1, 2):
-        raise MetadataError(f"metadatum {name!r} of mask {mask!r}: expected a list of ints, got {value!r}")
-    return array.astype(np.int64)
+def _given(facts: Facts, known: Mapping[str, Any]) -> dict[str, Value]:
+    """What is given, in form; a table per row (column) says how many rows (columns) there are, if nothing else does."""
+    lengths = {name: known[name] for name in ("rows", "cols") if name in known}
+    for p in facts.parameters:
+        axis = {"row": "rows", "col": "cols"}.get(p.kind)
+        if axis is not None and axis not in lengths and isinstance(known.get(p.name), list):
+            lengths[axis] = len(known[p.name])
+    out: dict[str, Value] = dict(lengths)
+    for p in facts.parameters:
+        if p.name not in known:
+            continue
+        value = value_of(facts.name, p, known[p.name], lengths.get("rows", 0), lengths.get("cols", 0))
+        if not p.is_table and not -(2**31) <= value < 2**31:
+            raise MetadataError(f"metadatum {p.name!r} of mask {facts.name!r}: expected an int of 32 bits, got {value}")
+        out[p.name] = value
+    return out
 
 
 def _text(value: Value) -> str:

@@ -84,8 +84,13 @@ def test_given_values_are_kept():
     [
         (9, {"history": 20}, "the metadata break the fact 'history <= rows': history=20, rows=9"),
         (9, {"histry": 2}, "no metadatum 'histry', did you mean 'history'?"),
-        (9, {"history": [1]}, r"metadatum 'history' of mask 'hstu': expected an int of 32 bits, got \[1\]"),
-        (9, {"start": 3}, "metadatum 'start' of mask 'hstu': expected a list of ints, got 3"),
+        (9, {"history": [1]}, r"metadatum 'history' of mask 'hstu': expected an int, got int64 of shape \(1,\)"),
+        (9, {"start": 3}, "metadatum 'start' of mask 'hstu': expected a 1-D sequence of 9 ints, one per row, got 3"),
+        (
+            2,
+            {"start": [[1, 2], [3, 4]]},
+            r"expected a 1-D sequence of 2 ints, one per row, got int64 of shape \(2, 2\)",
+        ),
         (4, {"history": 2, "start": [0, 0, 1, 3]}, "the metadata break the fact 'history <= start"),
         (4, {"start": [0, 0]}, "expected a 1-D sequence of 4 ints, one per row, got int64 of shape"),
         (None, {"history": 2**40}, "metadatum 'history' of mask 'hstu': expected an int of 32 bits, got 1099511627776"),
@@ -95,6 +100,12 @@ def test_given_values_are_kept():
 def test_values_that_are_refused(rows: int | None, given: dict[str, object], message: str):
     with pytest.raises(MetadataError, match=message):
         complete(facts_of(lowered("hstu").spec), rows, None, json.loads(json.dumps(given)))
+
+
+def test_a_table_says_how_many_rows_there_are():
+    found = complete(facts_of(lowered("hstu").spec), None, None, {"start": [0, 0, 0, 3, 3]})
+    assert (found.env["rows"], found.env["cols"]) == (5, 5)
+    assert found.drawn == ("rows", "cols", "history")
 
 
 def test_too_many_pairs_are_refused_before_they_are_drawn():
