@@ -171,6 +171,20 @@ function showSummary() {
       : `All ${mask.facts.length} facts hold.`;
 }
 
+const FEW = 4; // clauses that are shown in full though they fail; of more, the literal that fails first
+
+function showClause(out, clause, brief) {
+  text(out, "div", `clause ${clause.name} ${clause.holds ? "holds" : "fails"}`, `clause ${clause.holds ? "yes" : "no"}`);
+  const table = text(out, "table", "", "mono");
+  const all = brief && !clause.holds ? [clause.literals.find((l) => !l.holds)] : clause.literals;
+  for (const literal of all) {
+    const row = text(table, "tr", "");
+    text(row, "td", literal.holds ? "yes" : "no", literal.holds ? "yes" : "no");
+    text(row, "td", literal.text);
+    text(row, "td", literal.numbers, "faint");
+  }
+}
+
 function showCell() {
   const out = byId("cell");
   out.replaceChildren();
@@ -189,21 +203,13 @@ function showCell() {
   } else {
     text(out, "div", `Region @${said.region}, rows ${said.guard}`);
   }
-  for (const clause of said.clauses) {
-    text(out, "div", `clause ${clause.name} ${clause.holds ? "holds" : "fails"}`, `clause ${clause.holds ? "yes" : "no"}`);
-    const table = text(out, "table", "", "mono");
-    for (const literal of clause.literals) {
-      const row = text(table, "tr", "");
-      text(row, "td", literal.holds ? "yes" : "no", literal.holds ? "yes" : "no");
-      text(row, "td", literal.text);
-      text(row, "td", literal.numbers, "faint");
-    }
-  }
+  for (const clause of said.clauses) showClause(out, clause, said.clauses.length > FEW);
   for (const axis of Object.keys(said.slots)) {
     const [line, other] = axis === "rows" ? [said.i, `column ${said.j}`] : [said.j, `row ${said.i}`];
     text(out, "div", axis === "rows" ? `columns that row ${line} sees` : `rows that see column ${line}`, "clause");
     const table = text(out, "table", "", "mono");
-    for (const slot of said.slots[axis]) {
+    const slots = said.slots[axis];
+    for (const slot of slots.length > 2 * FEW ? slots.filter((s) => s.lo < s.hi) : slots) {
       const row = text(table, "tr", "");
       text(row, "td", "").append(chip(slot.span.number), `slot ${slot.slot}`);
       text(row, "td", slot.lo < slot.hi ? `[${slot.lo}, ${slot.hi})` : "empty");
