@@ -89,9 +89,16 @@ def error(got: torch.Tensor, want: torch.Tensor) -> float:
     return wrong / max(want.float().norm().item(), 1e-3 * math.sqrt(max(1, want.numel())))
 
 
+def deterministic(attend: Attend) -> Attend:
+    """`attend` for tests that compare bits of gradients: the gluon kernels sum dq in no fixed order unless asked."""
+    return functools.partial(attend, deterministic=True)
+
+
 def step(attend: Attend, desc: Any, tensors: tuple[torch.Tensor, ...], **options: Any) -> tuple[torch.Tensor, ...]:
-    """(out, lse, dq, dk, dv), without a reference; `tensors` are q, k, v and dout, and may have more."""
+    """(out, lse, dq, dk, dv), without a reference and the same bits each time; `tensors` are q, k, v and dout, and may
+    have more."""
     inputs = [x.detach().requires_grad_() for x in tensors[:3]]
+    options = {"deterministic": True, **options}
     out, lse = attend(inputs[0], inputs[1], inputs[2], desc, return_lse=True, **options)
     return out.detach(), lse.detach(), *torch.autograd.grad(out, inputs, tensors[3])
 

@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 from cmir.dialects.attention import ROLES
 from cmir.errors import CmirError, ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
-from cmir.runtime import hopper
+from cmir.runtime import hopper, hopper_backward
 from cmir.runtime.configs import HEAD_DIMS, Block, Config, attention_config
 from cmir.runtime.launch import launch, on_device
 from cmir.runtime.tensors import like, usable
@@ -273,8 +273,12 @@ def backward(
     dout: torch.Tensor, dlse: torch.Tensor | None, desc: Descriptor, scale: float,
     backend: Backend, deterministic: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """(dq, dk, dv) of checked, `usable` arguments, by the kernels of a backend; lse and dlse are contiguous."""
+    """(dq, dk, dv) of checked, `usable` arguments, by the kernels of a backend; lse and dlse are contiguous.
+
+    The Hopper kernels sum dq in no fixed order, and take one head dim for q, k and v."""
     with on_device(q.device):
+        if backend == "gluon" and not deterministic and q.shape[3] == v.shape[3]:
+            return hopper_backward.launch_backward(q, k, v, out, lse, dout, dlse, desc, scale)
         return launch_backward(q, k, v, out, lse, dout, dlse, desc, scale)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support import BF16, DEVICE, FP16, GPU, Attend, check_attention, make_tensors, only_gpu
+from support import BF16, DEVICE, FP16, GPU, Attend, check_attention, deterministic, make_tensors, only_gpu
 
 import cmir
 from cmir import zoo
@@ -367,7 +367,7 @@ def test_tensors_with_heads_after_the_length(load: Any, attend: Attend) -> None:
 
 
 def test_results_are_the_same_bits_every_time(load: Any, attend: Attend) -> None:
-    mask, n = load("hstu"), 300 if GPU else 60
+    mask, n, attend = load("hstu"), 300 if GPU else 60, deterministic(attend)
     metadata = metadata_of("hstu", n, np.random.default_rng(5))
     desc, visible = describe(mask, n, [metadata]).check(), dense(mask, n, [metadata])[:, None]
     tensors = make_tensors(2, (4, 2), n, n, DIM, BF16)
@@ -397,7 +397,7 @@ def test_a_pack_does_not_see_another(load: Any, attend: Attend) -> None:
 
 @only_gpu
 def test_a_graph_replays_with_new_metadata(load: Any, attend: Attend) -> None:
-    mask, n = load("hstu"), 300
+    mask, n, attend = load("hstu"), 300, deterministic(attend)
     rng = np.random.default_rng(7)
     batch = [metadata_of("hstu", n, rng) for _ in range(2)]
     static = on_device(batch)

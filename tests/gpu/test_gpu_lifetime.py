@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from counts import Counts
-from support import BF16, DEVICE, GPU, Attend, check_attention, make_tensors, only_gpu, step
+from support import BF16, DEVICE, GPU, Attend, check_attention, deterministic, make_tensors, only_gpu, step
 from torch.utils.checkpoint import checkpoint
 
 import cmir
@@ -49,7 +49,7 @@ def same(first: Tensors, second: Tensors) -> bool:
 
 @only_gpu
 def test_a_graph_replays_with_metadata_changed_in_place(attend: Attend) -> None:
-    mask, n = zoo.load("hstu"), 300
+    mask, n, attend = zoo.load("hstu"), 300, deterministic(attend)
     static = hstu_metadata(n, 100, 5)
     tensors = make_tensors(1, (4, 2), n, n, DIM, BF16)
     inputs = [x.detach().requires_grad_() for x in tensors[:3]]
@@ -104,7 +104,7 @@ def test_two_streams(attend: Attend) -> None:
 
 @only_gpu
 def test_a_descriptor_of_one_stream_is_used_on_another(attend: Attend) -> None:
-    n, side = 500, torch.cuda.Stream()
+    n, side, attend = 500, torch.cuda.Stream(), deterministic(attend)
     tensors = make_tensors(2, (4, 2), n, n, DIM, BF16)
     desc, visible = hstu(n, 200, 9)
     want = check_attention(attend, desc, visible, tensors)
@@ -137,7 +137,7 @@ def layer(attend: Attend, x: torch.Tensor, weight: torch.Tensor, desc: Any) -> t
 
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_activation_checkpointing(attend: Attend, reentrant: bool) -> None:
-    n = 300 if GPU else 24
+    n, attend = 300 if GPU else 24, deterministic(attend)
     desc, _ = hstu(n, n // 2, 5)
     generator = torch.Generator(DEVICE).manual_seed(1)
     x: Any = torch.randn(2, n, 2 * DIM, generator=generator, device=DEVICE).to(BF16).requires_grad_()

@@ -1,0 +1,207 @@
+"""Launches the backward kernels for Hopper (cmir/lowering/skeletons/gluon_backward.py): three for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from cmir.runtime.hopper import is_readable, kernels, programs, tested
+from cmir.runtime.tensors import like
+
+if TYPE_CHECKING:
+    from cmir.runtime.descriptor import Descriptor
+
+_LOG2_E = 1.4426950408889634
+
+KEYS, QUERIES = 128, 64
+"""Columns of a program; rows of a step."""
+
+CONSUMER_REGISTERS = 240
+"""Registers a thread of the two consumers: with 24 for the producer, all that a multiprocessor has."""
+
+MAX_PLANS = MAX_BLOCKS = 1024
+
+
+class Form(NamedTuple):
+    """A [B, H, L, D] tensor but for its address, and the block [1, 1, rows, width] of it that TMA moves."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+    rows: int
+    width: int
+    swizzle: int
+
+
+class Address:
+    """What Triton asks of the base of a TensorDescriptor."""
+
+    def __init__(self, address: int, dtype: torch.dtype) -> None:
+        self.address, self.dtype = address, dtype
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+class Blocks:
+    """TensorDescriptors of one form, remembered by the address of the tensor, which comes back."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.made: dict[int, Any] = {}
+
+    def at(self, address: int) -> Any:
+        found = self.made.get(address)
+        if found is None:
+            if len(self.made) >= MAX_BLOCKS:
+                self.made.clear()
+            found = self.made[address] = make_block(self.form, address)
+        return found
+
+
+def make_block(form: Form, address: int) -> Any:
+    """The TensorDescriptor of a tensor; one of [L] rather than [B, H, L, D] is moved by blocks of `rows`."""
+    gl: Any = import_module("triton.experimental.gluon.language")
+    host: Any = import_module("triton.experimental.gluon.nvidia.hopper")
+    rank = len(form.shape)
+    # Where there is one of something, its stride is never used, and need not be one that TMA takes.
+    strides = [s if n > 1 else 16 for n, s in zip(form.shape, form.strides, strict=True)]
+    block = [1, 1, form.rows, form.width] if rank > 1 else [form.rows]
+    layout = gl.NVMMASharedLayout(form.swizzle, 8 * form.dtype.itemsize, rank)
+    base = Address(address, form.dtype)
+    return host.TensorDescriptor(base, list(form.shape), [*strides[:-1], 1], block, layout)
+
+
+def splits_of(tiles: int, group: int, processors: int) -> int:
+    """How many programs share the query heads of a group: as few as give the device nearly two programs for each
+    processor, all of the group if that is not enough."""
+    enough = (n for n in range(1, group + 1) if group % n == 0 and 10 * n * tiles >= 19 * processors)
+    return next(enough, group)
+
+
+def contiguous(shape: torch.Size) -> tuple[int, ...]:
+    return shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1
+
+
+class BackwardPlan:
+    """All about the launches of the backward kernels but addresses and the scale, for tensors of one form."""
+
+    def __init__(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, dout: torch.Tensor,
+        has_dlse: bool, desc: Descriptor, splits: int | None = None,
+    ) -> None:  # fmt: skip
+        batch, heads, rows, dim = q.shape
+        kv_heads, cols = k.shape[1], k.shape[2]
+        group = heads // kv_heads
+        tiles = -(-cols // KEYS) * batch * kv_heads
+        padded = -(-rows // KEYS) * KEYS
+        splits = splits or splits_of(tiles, group, programs(q.device))
+        module = kernels(desc.module)
+        self.kernels = (module.backward_begin, module.backward, module.backward_end)
+        self.compiled: list[Any] = [None, None, None]
+
+        # fp32 memory: statistics of rows, the accumulator of dq, and those of dk and dv where programs share them.
+        of_stats, of_q, of_k = 2 * batch * heads * padded, q.numel(), k.numel() if splits > 1 else 0
+        self.splits = splits
+        self.floats = of_stats + of_q + 2 * of_k
+        self.sums = 4 * of_stats, 4 * (of_stats + of_q), 4 * (of_stats + of_q + of_k)
+        self.gradients = [(x.shape, x.stride()) for x in (like(q, dim), like(k, dim), like(v, dim))]
+        self.copied = [not is_readable(x) for x in (q, k, v, dout)]
+        strides = [contiguous(x.shape) if c else x.stride() for x, c in zip((q, k, v, dout), self.copied, strict=True)]
+        half = (torch.float32, QUERIES, dim // 2, 128)
+        whole = (q.dtype, QUERIES, dim, 128)
+        kept = self.gradients[1:] if splits == 1 else [(k.shape, contiguous(k.shape))] * 2
+        forms = [
+            Form(q.shape, strides[0], *whole),
+            # Swizzled by as many bytes as a head has columns: see the kernel.
+            Form(k.shape, strides[1], q.dtype, KEYS, dim, dim),
+            Form(v.shape, strides[2], q.dtype, KEYS, dim, 128),
+            Form(q.shape, strides[3], *whole),
+            Form((of_stats,), (1,), torch.float32, 2 * QUERIES, 1, 0),
+            Form(q.shape, contiguous(q.shape), *half),
+            *(Form(shape, stride, *(whole if splits == 1 else half)) for shape, stride in kept),
+        ]
+        self.blocks = [Blocks(form) for form in forms]
+
+        table, stride, positions, _ = tested(desc, "backward")
+        tensors = (table, desc.col_count, desc.col_index, desc.col_live, desc.col_order)
+        self.offsets = [tensor.data_ptr() - desc.memory.data_ptr() for tensor in tensors]
+        # Of the three kernels: the types of pointers, the numbers, and the constants after them; and the grids.
+        self.types = (
+            (*[q.dtype] * 2, *[torch.float32] * 4),
+            (*[torch.int32] * 5,),
+            (torch.float32, *[q.dtype] * 3),
+        )
+        self.numbers = (
+            (*out.stride()[:3], *strides[3][:3], rows, heads, (of_q + 2 * of_k) // dim),
+            (stride, positions, desc.widths[1], rows, cols, batch, kv_heads, group, splits, *desc.mask_strides),
+            (*(step for _, steps in self.gradients for step in steps[:3]), rows, cols, batch, heads, kv_heads),
+        )
+        self.constants = ((dim, has_dlse), (CONSUMER_REGISTERS,), (dim,))
+        blocks_q, blocks_k = (-(-n // QUERIES) * batch * h for n, h in ((rows, heads), (cols, kv_heads)))
+        self.grids = (
+            (padded // QUERIES, batch * heads, 1),
+            (tiles * splits, 1, 1),
+            (blocks_q + (2 * blocks_k if splits > 1 else 0), 1, 1),
+        )
+
+    def launch(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
+        dout: torch.Tensor, dlse: torch.Tensor | None, desc: Descriptor, scale: float,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+        """(dq, dk, dv)."""
+        device = q.device
+        memory = torch.empty(self.floats, dtype=torch.float32, device=device)
+        dq, dk, dv = (
+            torch.empty_strided(shape, stride, dtype=q.dtype, device=device) for shape, stride in self.gradients
+        )
+        q, k, v, dout = (
+            x.clone(memory_format=torch.contiguous_format) if copied or x.data_ptr() % 16 else x
+            for x, copied in zip((q, k, v, dout), self.copied, strict=True)
+        )
+        if dlse is not None and dlse.data_ptr() % 16:
+            dlse = dlse.clone()
+        stats, of_out, of_lse, of_grad = memory.data_ptr(), out.data_ptr(), lse.data_ptr(), dout.data_ptr()
+        of_dq, of_dk, of_dv = dq.data_ptr(), dk.data_ptr(), dv.data_ptr()
+        dq_sum, dk_sum, dv_sum = (stats + offset for offset in self.sums)
+        self._launch(0, (), (of_out, of_grad, of_lse, of_lse if dlse is None else dlse.data_ptr(), stats, dq_sum), ())
+        kept = (of_dk, of_dv) if self.splits == 1 else (dk_sum, dv_sum)
+        moved = (q.data_ptr(), k.data_ptr(), v.data_ptr(), of_grad, stats, dq_sum, *kept)
+        blocks = [blocks.at(place) for blocks, place in zip(self.blocks, moved, strict=True)]
+        schedule = desc.memory.data_ptr()
+        self._launch(1, blocks, [schedule + offset for offset in self.offsets], (scale * _LOG2_E, scale))
+        self._launch(2, (), (dq_sum, of_dq, of_dk, of_dv), (scale,))
+        return dq, dk, dv
+
+    def _launch(self, which: int, blocks: Sequence[Any], addresses: Sequence[int], scales: Sequence[float]) -> None:
+        kernel, compiled, grid = self.kernels[which], self.compiled[which], self.grids[which]
+        numbers, constants = self.numbers[which], self.constants[which]
+        if compiled is None:
+            # Triton compiles for aligned pointers and the plan's own numbers: all launches of the plan are alike.
+            pointers = [Address(place, dtype) for place, dtype in zip(addresses, self.types[which], strict=True)]
+            self.compiled[which] = kernel[grid](*blocks, *pointers, *numbers, *scales, *constants, num_warps=4)
+        else:
+            compiled[grid](*blocks, *addresses, *numbers, *scales, *constants)
+
+
+_plans: dict[tuple[object, ...], BackwardPlan] = {}
+
+
+def launch_backward(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
+    dout: torch.Tensor, dlse: torch.Tensor | None, desc: Descriptor, scale: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """(dq, dk, dv) of checked, `usable` arguments; lse and dlse are contiguous, v has the head dim of q."""
+    key = (
+        desc.module, desc.layout, q.dtype, q.device, q.shape, q.stride(), k.shape, k.stride(), v.stride(),
+        out.stride(), dout.stride(), dlse is None,
+    )  # fmt: skip
+    plan = _plans.get(key)
+    if plan is None:
+        if len(_plans) >= MAX_PLANS:
+            _plans.clear()
+        plan = _plans[key] = BackwardPlan(q, k, v, out, dout, dlse is not None, desc)
+    return plan.launch(q, k, v, out, lse, dout, dlse, desc, scale)

@@ -1,0 +1,142 @@
+# pyright: basic
+"""What is of the Hopper kernels alone; most tests beside this one run them as one backend of two."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support import DEVICE, TOLERANCE, attend_with, check_attention, error, make_tensors, missing_backend
+
+import cmir
+from cmir import zoo
+from cmir.runtime.reference import reference_attention
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "zoo"))
+
+from draws import draws  # pyright: ignore[reportMissingImports]
+
+pytestmark = pytest.mark.skipif(missing_backend("gluon") is not None, reason=f"gluon: {missing_backend('gluon')}")
+gluon = attend_with("gluon")
+BF16, FP16 = torch.bfloat16, torch.float16
+
+
+def described(mask: Any, metadata: dict[str, Any]) -> Any:
+    tensors = {k: torch.as_tensor(v, device=DEVICE) if isinstance(v, np.ndarray) else v for k, v in metadata.items()}
+    return mask.describe(**tensors, **({} if any(map(torch.is_tensor, tensors.values())) else {"device": DEVICE}))
+
+
+@pytest.mark.parametrize(("number", "name"), enumerate(zoo.NAMES), ids=zoo.NAMES)
+def test_every_mask_of_the_zoo(number: int, name: str) -> None:
+    mask = zoo.load(name)
+    dim, dtype = ((128, BF16), (64, FP16), (64, BF16), (128, FP16))[number % 4]
+    groups = [(4, 1), (4, 2), (2, 2), (1, 1)]
+    for metadata, heads in zip(draws(mask, len(groups), 400), groups, strict=True):
+        visible = mask.dense(**metadata)[None, None]
+        rows, cols = visible.shape[2:]
+        if rows and cols:
+            tensors = make_tensors(1, heads, rows, cols, dim, dtype)
+            check_attention(gluon, described(mask, metadata).check(), visible, tensors, with_lse=True)
+
+
+@pytest.mark.parametrize("dim", [64, 128])
+@pytest.mark.parametrize("heads", [(8, 1), (8, 8), (6, 2)])
+def test_any_number_of_programs_may_share_a_group(heads: tuple[int, int], dim: int) -> None:
+    from cmir.runtime.hopper_backward import BackwardPlan
+
+    mask, n, scale = zoo.load("causal"), 333, 0.1
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    q, k, v, dout, dlse = make_tensors(2, heads, n, n, dim, BF16)
+    out, lse = gluon(q, k, v, desc, scale=scale, return_lse=True)
+    exact = [x.float().requires_grad_() for x in (q, k, v)]
+    want_out, want_lse = reference_attention(exact[0], exact[1], exact[2], desc.to_dense(), scale)
+    want = torch.autograd.grad((want_out * dout).sum() + (want_lse * dlse).sum(), exact)
+    group = heads[0] // heads[1]
+    for splits in (s for s in range(1, group + 1) if group % s == 0):
+        plan = BackwardPlan(q, k, v, out, dout, True, desc, splits)
+        for _ in range(2):  # compiled, then launched
+            got = plan.launch(q, k, v, out, lse, dout, dlse, desc, scale)
+            assert all(error(a, b) < TOLERANCE for a, b in zip(got, want, strict=True)), splits
+
+
+@pytest.mark.parametrize(("name", "dim"), [("global_window_causal", 128), ("strided", 64), ("causal", 64)])
+def test_it_never_races(name: str, dim: int) -> None:
+    """200 runs: the same bits of everything but dq, which is summed in the order in which its parts come."""
+    mask, n = zoo.load(name), 700
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    tensors = make_tensors(4, (8, 8), n, n, dim, BF16)
+    inputs = [x.detach().requires_grad_() for x in tensors[:3]]
+    first: tuple[torch.Tensor, ...] = ()
+    wrong = torch.zeros(2, dtype=torch.int64, device=DEVICE)
+    for _ in range(200):
+        out, lse = gluon(*inputs, desc, return_lse=True)
+        dq, dk, dv = torch.autograd.grad(out, inputs, tensors[3])
+        found = (out.detach(), lse.detach(), dk, dv, dq)
+        first = first or found
+        wrong[0] += sum((a != b).any() for a, b in zip(found[:4], first, strict=False))
+        wrong[1] += (dq.float() - first[4].float()).norm() > 1e-3 * first[4].float().norm()
+    assert wrong.tolist() == [0, 0]
+
+
+def test_deterministic_gradients_are_the_same_bits() -> None:
+    mask, n = zoo.load("causal"), 1000
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    tensors = make_tensors(2, (8, 2), n, n, 128, BF16)
+    inputs = [x.detach().requires_grad_() for x in tensors[:3]]
+
+    def runs(**options: Any) -> Iterator[tuple[torch.Tensor, ...]]:
+        for _ in range(10):
+            yield torch.autograd.grad(gluon(*inputs, desc, **options), inputs, tensors[3])
+
+    first, *rest = runs(deterministic=True)
+    assert all(torch.equal(a, b) for found in rest for a, b in zip(first, found, strict=True))
+    torch.use_deterministic_algorithms(True)
+    try:
+        asked = [*runs()]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert all(torch.equal(a, b) for found in asked for a, b in zip(first, found, strict=True))
+    assert all(error(a, b) < TOLERANCE for found in runs() for a, b in zip(found, first, strict=True))
+
+
+@pytest.mark.parametrize(("dim", "value_dim"), [(64, 128), (128, 64)])
+def test_head_dims_that_differ(dim: int, value_dim: int) -> None:
+    mask, n = zoo.load("causal"), 300
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    visible = mask.dense(rows=n, cols=n)[None, None]
+    check_attention(gluon, desc, visible, make_tensors(2, (4, 2), n, n, dim, BF16, value_dim))
+
+
+def test_what_it_does_not_take_is_said_or_left_to_the_portable_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    mask, n = zoo.load("causal"), 100
+    for dim, dtype, tile in ((32, BF16, (128, 128)), (64, torch.float32, (128, 128)), (64, BF16, (64, 64))):
+        desc = mask.describe(rows=n, device=DEVICE, tile=tile).check()
+        q = torch.randn(1, 2, n, dim, device=DEVICE, dtype=dtype)
+        assert cmir.attention(q, q, q, desc).isfinite().all()
+        monkeypatch.setenv("CMIR_BACKEND", "gluon")
+        with pytest.raises(cmir.CmirError, match="gluon"):
+            cmir.attention(q, q, q, desc)
+        monkeypatch.delenv("CMIR_BACKEND")
+        with pytest.raises(cmir.CmirError, match="gluon"):
+            cmir.attention(q, q, q, desc, backend="gluon")
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP16])
+def test_a_long_sequence(dtype: torch.dtype) -> None:
+    """Beside the portable kernels: the persistent forward kernel and many tiles a program."""
+    mask, n = zoo.load("causal"), 4321
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    q, k, v, dout, _ = make_tensors(1, (8, 2), n, n, 128, dtype)
+    results = []
+    for backend in ("gluon", "triton"):
+        inputs = [x.detach().requires_grad_() for x in (q, k, v)]
+        out, lse = attend_with(backend)(*inputs, desc, return_lse=True)
+        results.append((out.detach(), *torch.autograd.grad(out, inputs, dout), lse.detach()))
+    assert all(error(a, b) < TOLERANCE for a, b in zip(*results, strict=True))
+    assert all(math.isfinite(x.float().norm().item()) for x in results[0])
