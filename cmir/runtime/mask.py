@@ -381,13 +381,24 @@ class CompiledMask:
             return table_intervals(self.packed._tables[axis], env)
         return table_intervals(self._tables[axis], self._environment(rows, cols, metadata))
 
-    def explain(self, i: int, j: int, /, *, rows: int, cols: int | None = None, **metadata: Any) -> Explanation:
+    def explain(
+        self,
+        i: int,
+        j: int,
+        /,
+        *,
+        rows: int,
+        cols: int | None = None,
+        cu_seqlens: Any = None,
+        cu_seqlens_k: Any = None,
+        **metadata: Any,
+    ) -> Explanation:
         """Why row `i` sees column `j`, or does not; `print` it.
 
         Args:
             i, j: the row and the column; of a mask with a layout, as they are stored.
             rows, cols: the lengths; `cols` is `rows` where it is left out.
-            metadata: as of `dense`, of one sequence.
+            cu_seqlens, cu_seqlens_k, metadata: as of `dense`.
 
         Raises:
             MetadataError: there is no such row or column, or as of `dense`.
@@ -395,11 +406,46 @@ class CompiledMask:
         from cmir.view.cell import explain
         from cmir.view.scene import Scene
 
-        if self._spec.is_packed or metadata.keys() & {"cu_seqlens", "cu_seqlens_k"}:
+        if cu_seqlens is not None or cu_seqlens_k is not None:
+            from cmir.runtime import packed
+
+            length = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
+            return packed.explain(self, i, j, *length, cu_seqlens, cu_seqlens_k, metadata)
+        if self._spec.is_packed:
             raise CmirError(
-                f"mask {self.name!r}: explain looks at one sequence; give its own lengths, metadata, row and column"
+                f"mask {self.name!r} is packed: give cu_seqlens to the explain of the mask it was made from"
             )
         return explain(Scene(self._surface, self._module, self._environment(rows, cols, metadata)), i, j)
+
+    def view(
+        self,
+        path: str | Path,
+        /,
+        *,
+        rows: int | None = None,
+        cols: int | None = None,
+        tile: tuple[int, int] | None = None,
+        **metadata: Any,
+    ) -> None:
+        """Write a page (.html) or a picture (.png, .svg) of what the mask shows; `cm-view` on a compiled mask.
+
+        Args:
+            path: the file; its name says the format. Pictures need matplotlib (`pip install 'cmir[view]'`).
+            rows, cols: the lengths; drawn if both are left out.
+            tile: rows and columns of a tile; by default what suits the size.
+            metadata: as of `dense`, of one sequence; what is left out is drawn so that the facts hold.
+
+        Raises:
+            CmirError: an unknown format, too many pairs for it, or a file that cannot be written.
+            MetadataError: as of `dense`, or no draw satisfies the facts.
+        """
+        from cmir.view.load import lower_spec
+        from cmir.view.output import format_of, write
+
+        if self._spec.is_packed or metadata.keys() & {"cu_seqlens", "cu_seqlens_k"}:
+            raise CmirError(f"mask {self.name!r}: view shows one sequence; give its own lengths and metadata")
+        lowered = lower_spec(self._surface, kernels=format_of(str(path)) == "html")
+        write(lowered.scene(lowered.metadata(rows, cols, metadata)), lowered, str(path), tile)
 
     def describe(
         self,

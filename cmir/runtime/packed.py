@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cmir.dialects.expr import free_names
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cmir.analysis.facts import Fact, Facts
     from cmir.interp.domain import Value
     from cmir.runtime.mask import CompiledMask
+    from cmir.view.cell import Explanation
 
 NO_LIMIT = 2**31 - 1
 """What stands for no `max_seqlen`."""
@@ -275,17 +277,22 @@ def _array(
     raise MetadataError(f"metadatum {name!r} of mask {mask.name!r}: expected {form}; got {given}")
 
 
-def dense(
+class Sequence(NamedTuple):
+    """One sequence of a pack: its first row and column, and its own metadata."""
+
+    row: int
+    col: int
+    env: dict[str, Value]
+
+
+def sequences(
     mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
-) -> np.ndarray:
-    """bool [rows, cols]: block by block, each the rule of one sequence alone, and nothing between them.
+) -> list[Sequence]:
+    """The sequences of a pack, each with the metadata that its rule is run with.
 
     Raises:
         MetadataError: an argument is missing, unknown, or of the wrong form, or a sequence's metadata break a fact.
     """
-    import numpy as np
-
-    from cmir.interp.masks import spec_mask
     from cmir.runtime.host_metadata import require_facts
 
     cu, cu_k, values = _host_values(mask, rows, cols, cu_seqlens, cu_seqlens_k, given)
@@ -295,7 +302,7 @@ def dense(
                 f"{what} of mask {mask.name!r}: expected ints that start at 0, never fall, and end at most at {axis}, "
                 f"{length}; got {ends.tolist()}"
             )
-    out = np.zeros((rows, cols), dtype=bool)
+    out: list[Sequence] = []
     for s in range(len(cu) - 1):
         parts = {"row": slice(cu[s], cu[s + 1]), "col": slice(cu_k[s], cu_k[s + 1])}
         env: dict[str, Value] = {"rows": int(cu[s + 1] - cu[s]), "cols": int(cu_k[s + 1] - cu_k[s])}
@@ -306,14 +313,56 @@ def dense(
             else:
                 env[p.name] = TableValue(table[slice(ends[0][s], ends[1][s]) if ends else parts[p.kind]])
         require_facts(mask.facts, env, f"sequence {s}: ")
-        out[parts["row"], parts["col"]] = spec_mask(mask.surface, env)
+        out.append(Sequence(int(cu[s]), int(cu_k[s]), env))
     return out
+
+
+def dense(
+    mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
+) -> np.ndarray:
+    """bool [rows, cols]: block by block, each the rule of one sequence alone, and nothing between them; errors as of
+    `sequences`."""
+    from cmir.interp.masks import packed_mask
+
+    return packed_mask(mask.surface, sequences(mask, rows, cols, cu_seqlens, cu_seqlens_k, given), rows, cols)
+
+
+def explain(
+    mask: CompiledMask,
+    i: int,
+    j: int,
+    rows: int,
+    cols: int,
+    cu_seqlens: Any,
+    cu_seqlens_k: Any,
+    given: Mapping[str, Any],
+) -> Explanation:
+    """Why row `i` of the pack sees column `j`, or does not; errors as of `sequences`."""
+    from cmir.view import cell
+    from cmir.view.scene import Scene
+
+    found = sequences(mask, rows, cols, cu_seqlens, cu_seqlens_k, given)
+    cell.require_pair(mask.name, i, j, rows, cols)
+    row = next((s for s, x in enumerate(found) if x.row <= i < x.row + x.env["rows"]), None)
+    col = next((s for s, x in enumerate(found) if x.col <= j < x.col + x.env["cols"]), None)
+    if row is None or row != col:
+        ends = [
+            f"{what} {'is padding' if s is None else f'is of sequence {s}'}"
+            for what, s in ((f"row {i}", row), (f"column {j}", col))
+        ]
+        apart = f"{' and '.join(ends)}; only rows and columns of one sequence see each other"
+        return cell.Explanation(mask.name, i, j, False, None, "", (), (), (), apart=apart)
+    here = found[row]
+    inner = i - here.row, j - here.col
+    said = cell.explain(Scene(mask.surface, mask.module, here.env), *inner)
+    place = f"row {i}, column {j} of the pack is row {inner[0]}, column {inner[1]} of sequence {row}"
+    return replace(said, place=place)
 
 
 def environment(
     mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
 ) -> dict[str, Value]:
-    """Metadata of `mask.packed` for the NumPy interpreter; errors as of `dense`."""
+    """Metadata of `mask.packed` for the NumPy interpreter; errors as of `sequences`."""
     from cmir.runtime.host_metadata import environment as checked
 
     cu, cu_k, values = _host_values(mask, rows, cols, cu_seqlens, cu_seqlens_k, given)

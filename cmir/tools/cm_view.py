@@ -11,15 +11,10 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from cmir.errors import CmirError
 from cmir.tools.cm_opt import run_tool
 from cmir.tools.files import read_input, write_output
-
-FORMATS = ("html", "png", "svg")
-SMALL, LARGE = 16, 1024
-"""Masks up to the first are a tile of their own; past the second, tiles are those of a GPU."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,9 +27,10 @@ def _run(argv: Sequence[str]) -> int:
     from cmir.tools.registry import Registry
     from cmir.view.load import lower
     from cmir.view.metadata import parse_metadata
+    from cmir.view.output import format_of, write
 
-    kind = _kind(options.output)
-    given = _tile(options.tile)
+    kind = "text" if options.output == "-" else format_of(options.output)
+    tile = _tile(options.tile)
     registry = Registry.installed()
     name, text = read_input(options.spec)
     lowered = lower(text, name, _statics(options.static), context=registry.context(), kernels=kind == "html")
@@ -42,19 +38,12 @@ def _run(argv: Sequence[str]) -> int:
     if metadata.drawn:
         print(f"drawn: {shlex.join(metadata.arguments())}", file=sys.stderr)
     scene = lowered.scene(metadata)
-    tile = given or ((128, 128) if max(scene.rows, scene.cols) > LARGE else (SMALL, SMALL))
     if kind == "text":
         from cmir.view.text import drawing
 
         write_output("-", drawing(scene))
-    elif kind == "html":
-        from cmir.view.page import page
-
-        write_output(options.output, page(scene, lowered, tile))
     else:
-        from cmir.view.picture import save
-
-        save(scene, options.output, tile if options.tile or max(scene.rows, scene.cols) > SMALL else None)
+        write(scene, lowered, options.output, tile)
     return 0
 
 
@@ -87,15 +76,6 @@ def _length(text: str) -> int:
     if not re.fullmatch(r"\d+", text):
         raise argparse.ArgumentTypeError(f"expected an int of at least 0, got '{text}'")
     return int(text)
-
-
-def _kind(output: str) -> str:
-    if output == "-":
-        return "text"
-    kind = Path(output).suffix.removeprefix(".").lower()
-    if kind not in FORMATS:
-        raise CmirError(f"cannot tell the format of '{output}': its name ends in one of .{', .'.join(FORMATS)}")
-    return kind
 
 
 def _tile(text: str | None) -> tuple[int, int] | None:

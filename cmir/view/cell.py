@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cmir.dialects.expr import OPERATORS, Expr, show
 from cmir.dialects.interval import SpanOp, TableOp
@@ -65,7 +66,9 @@ class Slot:
 class Explanation:
     """Why row `i` sees column `j`, or does not. Its text is what `cm-opt --explain=i,j` prints.
 
-    `region` is None where no Region holds the row; `row_slots` are the intervals of row i, `col_slots` of column j.
+    `region` is None where no Region holds the row; `row_slots` are the intervals of row i, `col_slots` of column j. In
+    a pack, `i` and `j` count from the start of their sequence, and `place` says which pair of the pack that is; `apart`
+    says why no rule is asked about a pair of the pack, whose `i` and `j` then are those of the pack.
     """
 
     mask: str
@@ -77,9 +80,14 @@ class Explanation:
     clauses: tuple[Clause, ...]
     row_slots: tuple[Slot, ...]
     col_slots: tuple[Slot, ...]
+    place: str = ""
+    apart: str = ""
 
     def __str__(self) -> str:
         out = [f"@{self.mask}, row {self.i}, column {self.j}: {'visible' if self.visible else 'not visible'}"]
+        out = [self.place, *out] if self.place else out
+        if self.apart:
+            return "\n".join([*out, f"  {self.apart}"])
         if self.region is None:
             return "\n".join([*out, f"  no Region holds row {self.i}: it sees nothing", *self._slots()])
         out.append(f"  Region @{self.region}, {self.guard}")
@@ -110,19 +118,24 @@ class Explanation:
         return out
 
 
+def require_pair(mask: str, i: Any, j: Any, rows: int, cols: int) -> None:
+    """Raises MetadataError unless there are such a row and such a column."""
+    for what, index, length in (("row", i, rows), ("column", j, cols)):
+        if type(index) is not int or not 0 <= index < length:
+            raise MetadataError(
+                f"{what} {index!r} of mask {mask!r}: expected an int from 0 to {length - 1}"
+                if length
+                else f"{what} {index!r} of mask {mask!r}: it has no {what}s"
+            )
+
+
 def explain(scene: Scene, i: int, j: int) -> Explanation:
     """Explain one pair of a scene.
 
     Raises:
         MetadataError: there is no such row or column.
     """
-    for what, index, length in (("row", i, scene.rows), ("column", j, scene.cols)):
-        if type(index) is not int or not 0 <= index < length:
-            raise MetadataError(
-                f"{what} {index!r} of mask {scene.name!r}: expected an int from 0 to {length - 1}"
-                if length
-                else f"{what} {index!r} of mask {scene.name!r}: it has no {what}s"
-            )
+    require_pair(scene.name, i, j, scene.rows, scene.cols)
     number = int(scene.regions[i])
     region = scene.spec.regions_of_rows[number] if number >= 0 else None
     clauses: list[Clause] = []
@@ -147,7 +160,8 @@ def explain(scene: Scene, i: int, j: int) -> Explanation:
         None if region is None else region.sym_name.data,
         guard,
         tuple(clauses),
-        *(_slots(scene, scene.tables[axis], i, j) for axis in ("rows", "cols")),
+        _slots(scene, scene.tables["rows"], i, j),
+        _slots(scene, scene.tables["cols"], i, j),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from cmir.dialects.attention import KernelOp, TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
-from cmir.errors import SpecError
+from cmir.errors import SpecError, locate
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.masks import spec_mask, with_lengths
@@ -112,6 +113,28 @@ def lower(
     """
     module = driver.parse(text, name, context)
     driver.run_pipeline(module, before, context)
+    return lower_module(module, name, text, statics, context, kernels=kernels)
+
+
+def lower_spec(spec: SpecOp, *, kernels: bool = False) -> Lowered:
+    """Lower a spec that was read before, beside the source that its places are in: a .mlir or a Python file."""
+    module, place = ModuleOp([spec.clone()]), locate(spec)
+    lines = [] if place is None else linecache.getlines(place.file)
+    if place is None or not lines:  # a spec that was never in a file: it is its own source
+        return lower(driver.emit(module), f"@{spec.sym_name.data}", kernels=kernels)
+    return lower_module(module, place.file, "".join(lines), kernels=kernels)
+
+
+def lower_module(
+    module: ModuleOp,
+    name: str,
+    text: str,
+    statics: Mapping[str, int] | None = None,
+    context: Context | None = None,
+    *,
+    kernels: bool = False,
+) -> Lowered:
+    """Lower the one spec of a module, in place; `text` is the source that its places are in. Otherwise as `lower`."""
     specs = [op for op in module.walk() if isinstance(op, SpecOp)]
     if len(specs) != 1:
         raise SpecError(f"expected one maskspec.spec to look at, found {len(specs)}", specs[1] if specs else module)

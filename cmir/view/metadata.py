@@ -172,7 +172,7 @@ def _given(facts: Facts, known: Mapping[str, Any]) -> dict[str, Value]:
     lengths = {name: known[name] for name in ("rows", "cols") if name in known}
     for p in facts.parameters:
         axis = {"row": "rows", "col": "cols"}.get(p.kind)
-        if axis is not None and axis not in lengths and isinstance(known.get(p.name), list):
+        if axis is not None and axis not in lengths and hasattr(known.get(p.name), "__len__"):
             lengths[axis] = len(known[p.name])
     out: dict[str, Value] = dict(lengths)
     for p in facts.parameters:

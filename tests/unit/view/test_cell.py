@@ -71,8 +71,10 @@ def test_a_pair_that_is_not_there():
             mask.explain(i, j, rows=5)  # pyright: ignore[reportArgumentType]
     with pytest.raises(cmir.MetadataError, match="it has no rows"):
         mask.explain(0, 0, rows=0, cols=3)
-    with pytest.raises(cmir.CmirError, match="explain looks at one sequence"):
-        mask.explain(0, 0, rows=4, cu_seqlens=[0, 2, 4])
+    with pytest.raises(cmir.MetadataError, match="row 4 of mask 'causal': expected an int from 0 to 3"):
+        mask.explain(4, 0, rows=4, cu_seqlens=[0, 2, 4])
+    with pytest.raises(cmir.CmirError, match="give cu_seqlens to the explain of the mask it was made from"):
+        mask.packed.explain(0, 0, rows=4)
 
 
 def test_fused_slots_say_where_they_went():
@@ -80,3 +82,27 @@ def test_fused_slots_say_where_they_went():
     said = mask.explain(5, 3, rows=8, vertical=[3, 3], slash=[2])
     assert [s.why for s in said.row_slots] == ["united with slot 1", "united with slot 2", ""]
     assert [s.holds for s in said.row_slots] == [False, False, True]
+
+
+def test_pairs_of_a_pack():
+    mask = zoo.load("hstu")
+    pack = {
+        "rows": 14,
+        "cu_seqlens": [0, 5, 5, 12],
+        "history": [2, 0, 3],
+        "start": [0, 0, 2, 3, 3] + [0] * 3 + [3, 3, 5, 5, 0, 0],
+    }
+    dense = mask.dense(**pack)
+    for i in range(14):
+        for j in range(14):
+            said = mask.explain(i, j, **pack)
+            assert said.visible == dense[i, j]
+            assert said.visible == any(s.holds for s in said.row_slots) == any(s.holds for s in said.col_slots)
+    lines = str(mask.explain(8, 7, **pack)).splitlines()
+    assert lines[0] == "row 8, column 7 of the pack is row 3, column 2 of sequence 2"
+    assert lines[1] == "@hstu, row 3, column 2: visible"
+    assert str(mask.explain(3, 6, **pack)) == (
+        "@hstu, row 3, column 6: not visible\n"
+        "  row 3 is of sequence 0 and column 6 is of sequence 2; only rows and columns of one sequence see each other"
+    )
+    assert "row 13 is padding and column 0 is of sequence 0" in str(mask.explain(13, 0, **pack))
