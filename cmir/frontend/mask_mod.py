@@ -73,6 +73,8 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
     """
     if not callable(mask_mod):
         raise TypeError(f"mask_mod: expected a function of (b, h, q_idx, kv_idx), got {type(mask_mod).__name__}")
+    if isinstance(nondecreasing, str):
+        raise TypeError(f"nondecreasing: expected a list of names, got {nondecreasing!r}; write [{nondecreasing!r}]")
     where = _definition(mask_mod)
     graph = _traced(mask_mod, where)
     spec = MaskModSpec(name or _identifier(_function_name(mask_mod)))

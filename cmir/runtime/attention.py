@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -91,10 +91,12 @@ def attention(
     Raises:
         ShapeError: shapes, dtypes or devices that do not fit each other or the descriptor; a head dimension that the
             kernels do not take.
-        CmirError: a backend that cannot run on these tensors.
+        CmirError: a backend that cannot run on these tensors; a scale that is no finite number.
     """
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
+    if not (isinstance(q, torch.Tensor) and isinstance(k, torch.Tensor) and isinstance(v, torch.Tensor)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        _refuse_others(q, k, v)
     if torch.is_autocast_enabled(q.device.type):
         dtype = torch.get_autocast_dtype(q.device.type)
         q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
@@ -103,7 +105,7 @@ def attention(
         check(q, k, v, desc)
     if permute and desc.tokens is not None:
         return _in_layout(q, k, v, desc, desc.tokens, scale, return_lse, backend, deterministic)
-    factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else _number(scale)
     if factor <= 0.0:
         # The kernels take row maxima before they scale, which needs a positive factor.
         q, factor = q * factor, 1.0
@@ -144,6 +146,22 @@ def _in_layout(
     out, lse = attention(q, k, v, desc, scale=scale, return_lse=True, backend=backend, deterministic=deterministic)
     out = tokens.unpermute(out, "rows", 2)
     return (out, tokens.unpermute(lse, "rows", 2)) if return_lse else out
+
+
+def _refuse_others(*given: object) -> NoReturn:
+    """Raises for what is no tensor among q, k and v."""
+    name, wrong = next((n, x) for n, x in zip("qkv", given, strict=True) if not isinstance(x, torch.Tensor))
+    raise ShapeError(f"{name}: expected a tensor [batch, heads, length, head dim], got {type(wrong).__name__}")
+
+
+def _number(scale: object) -> float:
+    try:
+        factor = float(cast(float, scale))
+    except (TypeError, ValueError):
+        raise CmirError(f"scale: expected a number, got {scale!r}") from None
+    if not torch.compiler.is_compiling() and not math.isfinite(factor):
+        raise CmirError(f"scale: expected a finite number, got {factor}")
+    return factor
 
 
 def check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:

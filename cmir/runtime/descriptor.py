@@ -279,7 +279,7 @@ def make_plan(
     reach: Reach = (None, None),
 ) -> Plan:
     """What `build` works out and checks once its metadata are packed. Raises what `build` raises."""
-    if tile[0] not in TILES or tile[1] not in TILES:
+    if any(type(size) is not int or size not in TILES for size in tile):
         raise MetadataError(f"mask {signature.name!r}: expected a tile of two of {TILES}; got {tile}")
     require_backend(packed.device)
     row_slots, col_slots = signature.row_slots or 0, signature.col_slots or 0

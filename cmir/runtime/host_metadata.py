@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cmir.analysis.facts import Facts, first_violation
 from cmir.dialects.maskspec import Parameter
 from cmir.errors import MetadataError
 from cmir.interp.domain import TableValue, Value
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAX_LENGTH = 2**31 - 1
 _PER = {"row": "row", "col": "column"}
@@ -55,6 +58,18 @@ def require_facts(facts: Facts, env: Mapping[str, Value], who: str = "") -> None
         raise MetadataError(f"{who}mask {facts.name!r}: the metadata break the fact '{fact.text}'{where}")
 
 
+def as_array(value: Any) -> np.ndarray:
+    """The value as an array; lists of lists of different lengths are an array of lists, which nothing accepts."""
+    import numpy as np
+
+    if hasattr(value, "cpu"):
+        return value.detach().cpu().numpy()
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.asarray(value, dtype=object)
+
+
 def _form(p: Parameter, rows: int, cols: int) -> str:
     if not p.is_table:
         return "an int"
@@ -69,8 +84,7 @@ def value_of(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value
     """One metadatum as an int or a `TableValue`. Raises MetadataError where it is of the wrong kind or length."""
     import numpy as np
 
-    given = value.cpu().numpy() if hasattr(value, "cpu") else value
-    array = np.asarray(given)
+    array = as_array(value)
     length = {"row": rows, "col": cols}.get(p.kind)
     right_form = array.dtype.kind in "iu" and array.ndim == p.is_table + (p.entries is not None)
     if p.is_table and array.size == 0 and length == 0 and array.shape[:1] == (0,) and array.ndim <= 2:

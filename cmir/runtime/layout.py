@@ -110,12 +110,13 @@ class Tokens:
 
 
 def _moved(x: torch.Tensor, order: torch.Tensor, dim: int, inverse: bool) -> torch.Tensor:
+    given = dim
     dim = dim % x.dim() if -x.dim() <= dim < x.dim() else x.dim()
     if order.dim() == 2 and order.shape[0] == 1:  # one order serves any batch, as one mask does
         order = order[0]
     if dim == x.dim() or (order.dim() == 2 and (dim == 0 or x.shape[0] != order.shape[0])):
         form = f"[{order.shape[0]}, ..]" if order.dim() == 2 else "a tensor"
-        raise ShapeError(f"expected {form} with tokens along a dimension of it, got {tuple(x.shape)} and dim={dim}")
+        raise ShapeError(f"expected {form} with tokens along a dimension of it, got {tuple(x.shape)} and dim={given}")
     if inverse and x.shape[dim] != order.shape[-1]:
         raise ShapeError(f"expected {order.shape[-1]} places along dim {dim}, got {x.shape[dim]} in {tuple(x.shape)}")
     if dim == 2 and _fused([x], [order]):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
 from types import ModuleType
@@ -36,6 +37,7 @@ from cmir.passes.choose_axis import remarks_of
 from cmir.runtime import cache
 from cmir.signature import DESCRIBE_ARGUMENTS, Fact, Parameter, Signature
 from cmir.tools import driver
+from cmir.tools.located_parser import suggestion
 from cmir.tools.registry import Registry
 
 if TYPE_CHECKING:
@@ -50,6 +52,9 @@ if TYPE_CHECKING:
     from cmir.runtime.metadata import PackedMetadata
     from cmir.runtime.packed import Longest
     from cmir.view.cell import Explanation
+
+CHOICES = ("auto", "rows", "cols", "bits")
+"""What `test` of `compile` may be."""
 
 MAX_PLANS = 256
 """Forms of arguments of `describe` that a mask remembers."""
@@ -93,6 +98,8 @@ def _compile(
     layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None,
     test: str,
 ) -> CompiledMask:
+    if test not in CHOICES:
+        raise SpecError(f"test= is {', '.join(CHOICES)}; got {test!r}")
     if not isinstance(spec, str | Path) and not hasattr(spec, "module"):
         hint = "; a mask_mod is imported first: cmir.compile(cmir.from_mask_mod(mask_mod))" if callable(spec) else ""
         raise SpecError(f"expected the path of a .mlir file or a cmir.MaskSpec, got {type(spec).__name__}{hint}")
@@ -105,7 +112,8 @@ def _compile(
         except (OSError, UnicodeDecodeError) as error:
             from cmir.zoo import NAMES
 
-            hint = f"; the mask of the zoo is cmir.zoo.load({str(spec)!r})" if str(spec) in NAMES else ""
+            close = get_close_matches(str(spec), NAMES, 1, 0.75)
+            hint = f"; the mask of the zoo is cmir.zoo.load({close[0]!r})" if close else ""
             raise SpecError(f"cannot read the spec {str(path)!r}: {error}{hint}") from None
         module = driver.parse(text, name)
     else:
@@ -187,10 +195,13 @@ def with_statics(spec: SpecOp, statics: Mapping[str, int]) -> SpecOp:
         SpecError: there is no such static, or a value is no int.
     """
     known = {p.name for p in spec.parameters if p.kind == "static"}
+    if not isinstance(statics, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SpecError(f"statics= takes a mapping of names of statics to ints, got {statics!r}")
     for name, value in statics.items():
         if name not in known:
             has = ", ".join(sorted(known)) or "none"
-            raise SpecError(f"@{spec.sym_name.data} has no static '{name}'; it has {has}", spec)
+            hint = suggestion(str(name), known) or f"; it has {has}"
+            raise SpecError(f"@{spec.sym_name.data} has no static '{name}'{hint}", spec)
         if type(value) is not int:
             raise SpecError(f"static '{name}' must be an int, got {value!r}", spec)
     copy = spec.clone()

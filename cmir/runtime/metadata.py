@@ -158,7 +158,10 @@ def _checked(signature: Signature, parameter: Parameter, value: Any, lengths: Ma
 
 def _device(signature: Signature, values: list[torch.Tensor | int], device: torch.device | str | None) -> torch.device:
     """The one device of all tensors, which `device` must name too if it is given."""
-    wanted = None if device is None else torch.device(device)
+    try:
+        wanted = None if device is None else torch.device(device)
+    except (RuntimeError, TypeError):
+        raise _error(signature, "device", "a torch.device or the name of one, 'cuda' or 'cpu'", device) from None
     found: torch.device | None = None
     source = "device="
     if wanted is not None and (wanted.type == "cpu" or cast("int | None", wanted.index) is not None):

@@ -265,7 +265,9 @@ def _array(
     """The value as int64 [length], or [length, entries]."""
     import numpy as np
 
-    array = np.asarray(value.cpu().numpy() if hasattr(value, "cpu") else value)
+    from cmir.runtime.host_metadata import as_array
+
+    array = as_array(value)
     right = array.dtype.kind in "iu" or not array.size
     if right and array.ndim == 1 + (entries is not None):
         right = length in (None, len(array)) and entries in (None, array.shape[-1])

@@ -39,6 +39,8 @@ NAMES = (
 
 def path(name: str) -> Path:
     """The .mlir file of a mask of the zoo."""
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CmirError(f"a mask of the zoo is named by a string, got {name!r}")
     if name not in NAMES:
         close = get_close_matches(name, NAMES, n=1)
         meant = f"did you mean {close[0]!r}? " if close else ""

@@ -1,0 +1,124 @@
+# pyright: basic
+"""What `from_mask_mod` refuses, word for word, and where: at the predicate's definition."""
+
+import pytest
+import torch
+
+import cmir
+from cmir.errors import SpecError
+
+DOC = torch.tensor([0, 0, 1])
+MATRIX = torch.zeros(3, 3, dtype=torch.int64)
+PER_HEAD = torch.zeros(2, 3, dtype=torch.int64)
+SMALL = torch.zeros(3, dtype=torch.int8)
+REAL = torch.zeros(3)
+
+CASES = {
+    "no scalars": (
+        lambda b, h, q, k: q[0] > k,
+        "the mask_mod does not run on four 0-d tensors, indexed by positions, b and h: "
+        "too many indices for tensor of dimension 0 (got 1)",
+    ),
+    "a value": (
+        lambda b, h, q, k: q >= k if q > 3 else k == 0,
+        "the mask_mod looks at a value: its control flow depends on an index or a tensor, or it calls .item(); "
+        "write torch.where(condition, a, b), & and | for if, and, or",
+    ),
+    "a tuple": (
+        lambda b, h, q, k: (q >= k,),
+        "the mask_mod cannot be imported: a mask_mod returns one 0-d bool tensor; look for a stray comma, or no return",
+    ),
+    "an integer": (
+        lambda b, h, q, k: q - k,
+        "the mask_mod cannot be imported: it returns an integer; a mask_mod returns a condition: visible or not",
+    ),
+    "a tensor of its own": (
+        lambda b, h, q, k: torch.tensor([0, 1, 2])[q] <= k,
+        "the mask_mod cannot be imported: it makes a tensor of its own; make it outside, to be captured",
+    ),
+    "reals": (
+        lambda b, h, q, k: q.float() > k,
+        "the mask_mod cannot be imported: a mask is integer arithmetic: write // (rounding down), not /; it computes "
+        "in torch.float32",
+    ),
+    "narrow": (
+        lambda b, h, q, k: SMALL[q] + SMALL[k] > 0,
+        "the mask_mod cannot be imported: it computes in torch.int8, which wraps; write .long() on what it reads",
+    ),
+    "two positions": (
+        lambda b, h, q, k: MATRIX[q, k] > 0,
+        "the mask_mod cannot be imported: a captured tensor is read at two positions; a matrix is no metadatum: write "
+        "the rule that makes it",
+    ),
+    "out of order": (
+        lambda b, h, q, k: PER_HEAD[q, h] > 0,
+        "the mask_mod cannot be imported: a captured tensor is indexed by b, then h, then a position, in this order",
+    ),
+    "real metadata": (
+        lambda b, h, q, k: REAL[q] > 0,
+        "the mask_mod cannot be imported: metadata are integers or booleans; it captures a tensor of torch.float32",
+    ),
+    "a head": (
+        lambda b, h, q, k: (h > 1) & (q >= k),
+        "the mask_mod cannot be imported: 'h' may only index captured tensors: make what depends on it one, and index "
+        "it by 'h'",
+    ),
+    "a real number": (
+        lambda b, h, q, k: torch.where(q > k, q, k) > 1.5,
+        "the mask_mod cannot be imported: a mask is integer arithmetic: write // (rounding down), not /; it uses 1.5",
+    ),
+    "from the end": (
+        lambda b, h, q, k: DOC[-1] == k,
+        "the mask_mod cannot be imported: it reads 'DOC' at -1, from its end; write the place from its start",
+    ),
+    "a whole tensor": (
+        lambda b, h, q, k: (q == DOC).any(),
+        "the mask_mod cannot be imported: a captured tensor of shape (3,) is used without an index for each dimension",
+    ),
+    "a foreign operator": (
+        lambda b, h, q, k: torch.gcd(q, k) == 1,
+        "the mask_mod cannot be imported: the rule language has nothing for torch's gcd; it has integer "
+        "arithmetic, comparisons, &, |, ~, torch.where, abs, minimum, maximum, clamp, look-ups",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_message(name: str) -> None:
+    mask_mod, message = CASES[name]
+    with pytest.raises(SpecError) as raised:
+        cmir.from_mask_mod(mask_mod)
+    assert raised.value.message == message
+    assert raised.value.location is not None
+    assert raised.value.location.file == __file__
+
+
+def test_a_table_that_is_not_captured() -> None:
+    with pytest.raises(SpecError) as raised:
+        cmir.from_mask_mod(lambda b, h, q, k: DOC[q] == DOC[k], nondecreasing=["doc"])
+    assert raised.value.message == "mask_mod captures no table 'doc' to be nondecreasing; its tables: DOC"
+
+
+def test_a_string_for_a_list() -> None:
+    with pytest.raises(TypeError) as raised:
+        cmir.from_mask_mod(lambda b, h, q, k: q >= k, nondecreasing="DOC")
+    assert str(raised.value) == "nondecreasing: expected a list of names, got 'DOC'; write ['DOC']"
+
+
+def test_terms() -> None:
+    spec = cmir.MaskSpec("m")
+    with pytest.raises(SpecError) as raised:
+        spec.i * spec.j
+    assert raised.value.message == "'*' multiplies by an integer known at compile time, got i * j"
+    deep = spec.i
+    for _ in range(3000):
+        deep = deep + 1
+    with pytest.raises(SpecError) as raised:
+        spec.region("all", 0, spec.rows, visible=deep <= spec.j)
+    assert raised.value.message == "the term is nested too deeply for the compiler; make it flatter"
+
+
+def test_a_module_without_such_a_name() -> None:
+    with pytest.raises(AttributeError) as raised:
+        _ = cmir.Mask  # pyright: ignore[reportAttributeAccessIssue]
+    assert str(raised.value) == "module 'cmir' has no attribute 'Mask'; did you mean 'MaskSpec'?"
