@@ -236,10 +236,15 @@ OTHERS = {
         lambda: zoo.load("hstu").intervals("row", **HSTU),
         "axis: expected 'rows' or 'cols', got 'row'",
     ),
-    "explain of a pack": (
+    "explain of a packed one": (
         CmirError,
-        lambda: zoo.load("hstu").explain(3, 3, **PACK),
-        "mask 'hstu': explain looks at one sequence; give its own lengths, metadata, row and column",
+        lambda: zoo.load("causal").packed.explain(3, 3, rows=8),
+        "mask 'causal' is packed: give cu_seqlens to the explain of the mask it was made from",
+    ),
+    "view of a pack": (
+        CmirError,
+        lambda: zoo.load("hstu").view("mask.html", **PACK),
+        "mask 'hstu': view shows one sequence; give its own lengths and metadata",
     ),
     # other engines
     "FlashMask of repetitions": (
@@ -423,7 +428,8 @@ def test_a_spec_that_is_too_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [
         (
             True,
-            "CPU tensors need Triton's interpreter: TRITON_INTERPRET=1 was set after triton was imported; set it before",
+            "CPU tensors need Triton's interpreter: TRITON_INTERPRET=1 was set after triton was imported; set it "
+            "before",
         ),
         (
             False,
