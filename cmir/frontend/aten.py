@@ -53,10 +53,13 @@ class OnTerms:
     # Arithmetic.
 
     def add(self, a: Value, b: Value, alpha: int = 1) -> Value:
-        return self.integer(a) + alpha * self.integer(b)
+        return self.integer(a) + self._times(alpha, b)
 
     def sub(self, a: Value, b: Value, alpha: int = 1) -> Value:
-        return self.integer(a) - alpha * self.integer(b)
+        return self.integer(a) - self._times(alpha, b)
+
+    def _times(self, alpha: int, b: Value) -> Any:
+        return self.integer(b) if alpha == 1 else alpha * self.integer(b)
 
     def rsub(self, a: Value, b: Value, alpha: int = 1) -> Value:
         return self.sub(b, a, alpha)
@@ -104,7 +107,10 @@ class OnTerms:
     def eq(self, a: Value, b: Value) -> Value:
         if is_condition(a) and is_condition(b):
             return self.logical_not(self.logical_xor(a, b))
-        return self.integer(a) == self.integer(b)
+        a, b = self.integer(a), self.integer(b)
+        if isinstance(a, Term) and not isinstance(b, Term) and b == 0 and (multiple := _of_a_distance(a)):
+            a = multiple[0] % multiple[1]
+        return a == b
 
     def ne(self, a: Value, b: Value) -> Value:
         return self.logical_not(self.eq(a, b))
@@ -182,7 +188,15 @@ class OnTerms:
     _to_copy = detach = alias = view = reshape = expand = squeeze = unsqueeze = lift_fresh_copy = lift_fresh = clone
 
 
+def _of_a_distance(a: Term) -> tuple[Term, Term] | None:
+    """x and m, of |x| mod m: it is 0 where x mod m is, of which remainders are taken apart."""
+    if a.op != "mod" or a.operands[0].expr.op != "abs":
+        return None
+    distance, divisor = a.operands
+    return distance.operands[0], divisor
+
+
 def _conditions(symbol: str, *values: Value) -> tuple[Value, ...]:
     if not all(map(is_condition, values)):
-        raise SpecError(f"'{symbol}' takes conditions, not integers")
+        raise SpecError(f"'{symbol}' takes conditions, not integers; bits of a number are // and % by powers of 2")
     return values

@@ -9,8 +9,9 @@
 
 The predicate is traced once, on scalars, into a graph of torch's own operators; each becomes the term it computes.
 Tensors that the predicate captures become metadata under the names by which it knows them: a 0-d tensor a scalar, a
-tensor indexed by a position a free table, with leading indices `b` and `h` as its batch. Python numbers that it
-captures are constants of the compiled mask, as they are in torch.compile.
+tensor indexed by a position a free table, with leading indices `b` and `h` as its batch; a last index that is a number
+reads one integer of an entry. Python numbers that it captures are constants of the compiled mask, as they are in
+torch.compile. Where the predicate compares the row with a number, `cmir.frontend.regions` cuts it into Regions.
 
 No fact is assumed that nobody declared. Without facts a mask may need packed bits where intervals would do: `hints`
 says which facts hold for the captured data and are worth declaring. What is declared is checked with every batch.
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 from cmir.dialects.expr import KEYWORDS, Expr
 from cmir.errors import SourceLocation, SpecError
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
+from cmir.frontend.regions import cut
 from cmir.frontend.spec import MaskSpec
 from cmir.frontend.tables import Table
 from cmir.frontend.terms import Term
@@ -86,13 +88,22 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
             has = ", ".join(sorted(known)) or "none"
             raise SpecError(f"mask_mod captures no table '{table}' to be nondecreasing; its tables: {has}", where)
         spec.assume(known[table].nondecreasing())
-    spec.region("all", 0, spec.rows, visible=visible)
+    regions = cut(visible)
+    for number, region in enumerate(regions):
+        lo, hi = 0 if region.lo is None else region.lo, spec.rows if region.hi is None else region.hi
+        spec.region(f"rows_{number}" if len(regions) > 1 else "all", lo, hi, visible=region.rule)
     spec.captured, spec.metadata, spec.sources = importer.captured, importer.metadata, importer.sources
     spec.hints = [
         f"'{table}' never falls in the captured data: if that holds for all data, say nondecreasing=['{table}'] for "
         "intervals in place of packed bits"
         for table in known
-        if table not in set(nondecreasing) and _never_falls(importer.captured[table])
+        if table not in set(nondecreasing) and _never_falls(known[table], importer.captured[table])
+    ]
+    spec.hints += [
+        f"'{table}' is read at an index that nothing says is at least 0, and so may count from its end: if none is "
+        "below, say so of what it is made of, as in spec.assume(spec.metadata['ids'][spec.i] >= 0)"
+        for table in known
+        if f"{table}_size" in importer.captured
     ]
     return spec
 
@@ -232,13 +243,20 @@ class _Importer:
         positions = [index for index in indices if not isinstance(index, str)]
         if lead not in ("", "b", "h", "bh") or any(isinstance(x, str) for x in indices[len(lead) :]):
             raise SpecError("a captured tensor is indexed by b, then h, then a position, in this order")
-        if len(positions) > 1:
+        number = positions.pop() if len(positions) == 2 else None
+        if positions[1:] or not (number is None or type(number) is int):
             raise SpecError(
                 "a captured tensor is read at two positions; a matrix is no metadatum: write the rule that makes it"
             )
-        name = self._declare(tensor, lead, bool(positions))
+        name = self._declare(tensor, lead, bool(positions), tensor.shape[-1] if type(number) is int else None)
         metadatum = self.metadata[name]
-        read = metadatum if isinstance(metadatum, Term) else metadatum[self._place(name, positions[0])]
+        if isinstance(metadatum, Term):
+            read = metadatum
+        elif type(number) is int:
+            entry = number + metadatum.entries if number < 0 and metadatum.entries else number
+            read = metadatum[self._place(name, positions[0]), entry]
+        else:
+            read = metadatum[self._place(name, positions[0])]
         return read != 0 if str(tensor.dtype) == "torch.bool" else read
 
     def _place(self, table: str, position: object) -> Term | int:
@@ -253,10 +271,10 @@ class _Importer:
         size = f"{table}_size"
         if size not in self.metadata:
             self.metadata[size] = self.spec.scalar(size)
-            self.captured[size] = self.captured[table].shape[-1]
+            self.captured[size] = self.sources[table].shape[-1 if self.tables[table].entries is None else -2]
         return self.spec.where(index < 0, index + cast("Term", self.metadata[size]), index)
 
-    def _declare(self, tensor: torch.Tensor, lead: str, table: bool) -> str:
+    def _declare(self, tensor: torch.Tensor, lead: str, table: bool, entries: int | None) -> str:
         key = (id(tensor), lead, table)
         if key in self._declared:
             return self._declared[key]
@@ -267,7 +285,7 @@ class _Importer:
         while name in self.metadata:
             count += 1
             name = f"{base}_{count}"
-        self.metadata[name] = self.spec.table(name, per="free") if table else self.spec.scalar(name)
+        self.metadata[name] = self.spec.table(name, per="free", entries=entries) if table else self.spec.scalar(name)
         self.sources[name] = tensor
         self.captured[name] = as_metadatum(tensor, of_heads=lead == "h")
         self._declared[key] = name
@@ -278,7 +296,10 @@ class _Importer:
         if isinstance(value, _Partial):
             if value.tensor.dim():
                 shape = tuple(value.tensor.shape)
-                raise SpecError(f"a captured tensor of shape {shape} is used without an index for each dimension")
+                raise SpecError(
+                    f"a captured tensor of shape {shape} is used without an index for each dimension; read its entries "
+                    "one by one, (t[q, 0] == x) | (t[q, 1] == x) for any"
+                )
             return self._entry(value.tensor, ())
         if isinstance(value, str):
             raise SpecError(
@@ -384,5 +405,6 @@ def _definition(function: object) -> SourceLocation | None:
     return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno, 1)
 
 
-def _never_falls(tensor: torch.Tensor) -> bool:
-    return bool((tensor[..., 1:] >= tensor[..., :-1]).all())
+def _never_falls(table: Table, tensor: torch.Tensor) -> bool:
+    along = tensor if table.entries is None else tensor.transpose(-1, -2)
+    return bool((along[..., 1:] >= along[..., :-1]).all())
