@@ -20,7 +20,7 @@ from cmir.interp.domain import TableValue
 from cmir.view.colours import HIDDEN, INK, PALETTE
 from cmir.view.javascript import literal, program
 from cmir.view.load import Lowered, Stage
-from cmir.view.provenance import clause_lines, keys_of_lines, keys_of_source
+from cmir.view.provenance import clause_lines, keys_of_lines, keys_of_source, lines_of
 from cmir.view.scene import Scene
 
 LARGEST = 1 << 20
@@ -147,7 +147,7 @@ def _stage(stage: Stage, keys: Sequence[Sequence[str]], source: bool = False) ->
         f'<span class="line" data-keys="{escape(" ".join(mine))}">'
         + (f'<span class="number">{n}</span>' if source else "")
         + f"{escape(line)}</span>"
-        for n, (line, mine) in enumerate(zip(stage.text.splitlines(), keys, strict=True), 1)
+        for n, (line, mine) in enumerate(zip(lines_of(stage.text), keys, strict=True), 1)
     ]
     kind = "stage source" if source else "stage"
     return f'<div class="{kind}"><h3>{escape(stage.name)}</h3><pre>{"".join(lines)}</pre></div>'

@@ -77,12 +77,17 @@ _COMMENT = re.compile(r"\bregion (\w+) clause (\d+)")
 _REGION = re.compile(r"\s*(?:maskspec|interval)\.region @(\w+)")
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as places count them: by line feeds alone."""
+    return text.removesuffix("\n").split("\n")
+
+
 def keys_of_lines(text: str) -> list[tuple[str, ...]]:
     """For every line of a stage (IR or source) the clauses it comes from; a Region's own line has its name."""
     out: list[tuple[str, ...]] = []
     region, number = "", 0
     carried: tuple[str, ...] = ()  # a comment of generated source speaks of the line after it
-    for line in text.splitlines():
+    for line in lines_of(text):
         keys = tuple(dict.fromkeys(_CLAUSE.findall(line)))
         comment = tuple(f"{name}.{k}" for name, k in _COMMENT.findall(line)) if "#" in line else ()
         if (found := _REGION.match(line)) is not None:
@@ -97,7 +102,7 @@ def keys_of_lines(text: str) -> list[tuple[str, ...]]:
 
 def keys_of_source(text: str, surface: SpecOp, clauses: Mapping[str, tuple[int, ...]]) -> list[tuple[str, ...]]:
     """For every line of the text of a spec the clauses that come from it."""
-    out: list[list[str]] = [[] for _ in text.splitlines()]
+    out: list[list[str]] = [[] for _ in lines_of(text)]
     for name, line in region_lines(surface).items():
         if line <= len(out):
             out[line - 1].append(name)

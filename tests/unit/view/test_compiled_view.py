@@ -51,3 +51,13 @@ def test_what_is_refused(tmp_path: Path):
         mask.view(tmp_path / "a.html", rows=4, histry=2)
     with pytest.raises(cmir.CmirError, match="view shows one sequence"):
         mask.view(tmp_path / "a.html", rows=4, cu_seqlens=[0, 4])
+
+
+def test_a_spec_that_was_never_in_a_file_is_its_own_source(tmp_path: Path):
+    scope = {"cmir": cmir}
+    code = 's = cmir.MaskSpec("typed_in")\ns.region("all", 0, s.rows, visible=s.j <= s.i)\nmask = cmir.compile(s)'
+    exec(compile(code, "<typed in>", "exec"), scope)
+    scope["mask"].view(tmp_path / "a.html", rows=4)
+    text = (tmp_path / "a.html").read_text()
+    assert "<h3>@typed_in</h3>" in text
+    assert re.search(r'data-keys="all\.0"><span class="number">\d+</span> *%\w+ = arith\.cmpi sle', text)

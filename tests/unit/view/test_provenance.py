@@ -6,24 +6,24 @@ from cmir.view.load import lower
 from cmir.view.provenance import clause_lines, keys_of_lines, keys_of_source
 
 
-def lines_of(name: str) -> dict[str, tuple[int, ...]]:
+def clauses_of_mask(name: str) -> dict[str, tuple[int, ...]]:
     mask = lowered(name)
     return clause_lines(mask.surface, mask.spec)
 
 
 def test_a_clause_is_made_of_the_comparisons_that_give_its_literals():
     # zoo/hstu.mlir: 9 and 17 are j <= i, 14 is j < history, 16 is start[i] <= j
-    assert lines_of("hstu") == {"history.0": (9,), "candidate.0": (14,), "candidate.1": (16, 17)}
+    assert clauses_of_mask("hstu") == {"history.0": (9,), "candidate.0": (14,), "candidate.1": (16, 17)}
 
 
 def test_values_of_exists_come_from_its_body():
-    lines = lines_of("tree_any_order")
+    lines = clauses_of_mask("tree_any_order")
     assert lines["all.1"] == lines["all.4"] == (11,)
 
 
 def test_every_clause_comes_from_somewhere():
     for name in ("hstu_meta", "clear", "gemma3", "strided", "block_diffusion", "vertical_slash"):
-        assert all(lines_of(name).values())
+        assert all(clauses_of_mask(name).values())
 
 
 def test_clauses_as_text_are_their_own_lines():
@@ -59,3 +59,13 @@ def test_every_stage_names_the_clauses():
 
 def test_a_comment_speaks_of_the_line_after_it():
     assert keys_of_lines("    # slot 0: region a clause 1\n    seen |= x\n    y\n") == [("a.1",), ("a.1",), ()]
+
+
+def test_only_line_feeds_end_a_line():
+    text = (
+        "// a\u2028b\x0c\x0bc\nmaskspec.spec @m() {\n  maskspec.region @all rows [0, rows) {\n"
+        "    maskspec.clause j <= i\n  }\n}\n"
+    )
+    mask = lower(text, "m.mlir")
+    keys = keys_of_source(text, mask.surface, clause_lines(mask.surface, mask.spec))
+    assert keys == [(), (), ("all",), ("all.0",), (), ()]
