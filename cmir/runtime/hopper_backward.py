@@ -143,7 +143,7 @@ class BackwardPlan:
         self.constants = ((dim, has_dlse), (CONSUMER_REGISTERS,), (dim,))
         blocks_q, blocks_k = (-(-n // QUERIES) * batch * h for n, h in ((rows, heads), (cols, kv_heads)))
         self.grids = (
-            (padded // QUERIES, batch * heads, 1),
+            (padded // QUERIES * batch * heads, 1, 1),
             (tiles * splits, 1, 1),
             (blocks_q + (2 * blocks_k if splits > 1 else 0), 1, 1),
         )

@@ -105,6 +105,41 @@ def test_deterministic_gradients_are_the_same_bits() -> None:
     assert all(error(a, b) < TOLERANCE for found in runs() for a, b in zip(found, first, strict=True))
 
 
+def test_a_graph_replays_the_backward_pass() -> None:
+    mask, n = zoo.load("causal"), 500
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    tensors = make_tensors(2, (8, 2), n, n, 128, BF16)
+    inputs = [x.detach().requires_grad_() for x in tensors[:3]]
+
+    def run() -> tuple[torch.Tensor, ...]:
+        return torch.autograd.grad(gluon(*inputs, desc), inputs, tensors[3])
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        run()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        results = run()
+    for _ in range(3):
+        with torch.no_grad():
+            for x in inputs:
+                x.copy_(torch.randn_like(x))
+            for x in results:
+                x.fill_(math.nan)
+        graph.replay()
+        assert all(error(a, b) < TOLERANCE for a, b in zip(results, run(), strict=True))
+
+
+def test_many_heads() -> None:
+    """More of them than a grid's second dimension holds."""
+    mask, n = zoo.load("causal"), 3
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    tensors = make_tensors(70000, (1, 1), n, n, 64, BF16)
+    check_attention(gluon, desc, mask.dense(rows=n, cols=n)[None, None], tensors)
+
+
 @pytest.mark.parametrize(("dim", "value_dim"), [(64, 128), (128, 64)])
 def test_head_dims_that_differ(dim: int, value_dim: int) -> None:
     mask, n = zoo.load("causal"), 300

@@ -24,6 +24,7 @@ from cmir.lowering.skeletons.gluon_forward import advance_stage
 from cmir.lowering.skeletons.hopper import (  # hooks use what the skeleton does not
     across_layout,  # noqa: F401
     across_word,  # noqa: F401
+    add_block,
     columns,  # noqa: F401
     fence_async_shared,
     gl,
@@ -35,12 +36,12 @@ from cmir.lowering.skeletons.hopper import (  # hooks use what the skeleton does
     no_across_word,  # noqa: F401
     no_line_word,  # noqa: F401
     operand_layout,
+    reinterpreted,
     score_layout,
     select_across,  # noqa: F401
     select_lines,
     store_block,
     tma,
-    tma_reduce_add,
     warpgroup_mma,
     warpgroup_mma_wait,
 )
@@ -135,11 +136,14 @@ def backward_begin(
     D: gl.constexpr, HAS_DLSE: gl.constexpr,
 ):  # fmt: skip
     """stats [batch * heads, rows rounded up to KEYS / QUERIES, 2, QUERIES]: the log-sum-exps of a step's rows, then
-    their deltas. `cleared` lines of D fp32 accumulators become zero. Grid: (rounded rows / QUERIES, batch * heads)."""
+    their deltas. `cleared` lines of D fp32 accumulators become zero.
+
+    Grid: (rows rounded up / QUERIES * batch * heads,)."""
     L: gl.constexpr = block_layout(D)
     CLEAR: gl.constexpr = gl.BlockedLayout([1, 4], [128 // D, D // 4], [4, 1], [1, 0])
-    block = gl.program_id(0)
-    head = gl.program_id(1).to(gl.int64)
+    blocks = gl.cdiv(rows, KEYS) * (KEYS // QUERIES)
+    block = gl.program_id(0) % blocks
+    head = (gl.program_id(0) // blocks).to(gl.int64)
     line = block * QUERIES + gl.arange(0, QUERIES, gl.SliceLayout(1, L))
     column = gl.arange(0, D, gl.SliceLayout(0, L))
     inside = line < rows
@@ -153,16 +157,15 @@ def backward_begin(
     empty = log_sum == float("-inf")
     if HAS_DLSE:
         delta -= gl.load(dlse + head * rows + line, mask=inside, other=0.0)
-    stats += (head * gl.num_programs(0) + block) * (2 * QUERIES) + line % QUERIES
+    stats += (head * blocks + block) * (2 * QUERIES) + line % QUERIES
     gl.store(stats, gl.where(empty, float("inf"), log_sum * 1.4426950408889634))
     gl.store(stats + QUERIES, gl.where(empty, 0.0, delta))
 
     # Whole lines of D at a time, so that their mask does not break up the stores.
     LINES: gl.constexpr = 8192 // D
-    place = gl.program_id(1) * gl.num_programs(0) + block
-    step = gl.num_programs(0) * gl.num_programs(1) * LINES
+    step = gl.num_programs(0) * LINES
     zero = gl.zeros([LINES, D], gl.float32, CLEAR)
-    for first in range(place * LINES, cleared, step):
+    for first in range(gl.program_id(0) * LINES, cleared, step):
         cleared_line = first + gl.arange(0, LINES, gl.SliceLayout(1, CLEAR))
         offsets = cleared_line.to(gl.int64)[:, None] * D + gl.arange(0, D, gl.SliceLayout(0, CLEAR))[None, :]
         gl.store(accumulators + offsets, zero, mask=(cleared_line < cleared)[:, None])
@@ -313,8 +316,7 @@ def backward_step(
     leaving = shared.dq.index(WHO)
     leaving.store(dq)
     fence_async_shared()
-    leaving = leaving._reinterpret(gl.float32, dq_desc.block_type.shape, dq_desc.layout)
-    tma_reduce_add(dq_desc, [sequence, head, row, WHO * PART], leaving)
+    add_block(dq_desc, [sequence, head, row, WHO * PART], leaving)
     dk, ds_operand = warpgroup_mma_wait(0, deps=(dk, ds_operand))
     mbarrier.arrive(shared.q_empty.index(stage), count=1)
     turn, turn_phase = advance_stage(turn, turn_phase, RING)
@@ -330,16 +332,15 @@ def store_gradient(desc, gradient, buffer, sequence, head, key):
     if desc.dtype == gl.float32:
         PART: gl.constexpr = D // 2
         left, right = gradient.reshape([OWN, 2, PART]).permute((0, 2, 1)).split()
-        block = buffer._reinterpret(gl.float32, desc.block_type.shape, desc.layout)
         buffer.store(gl.convert_layout(left, score_layout(PART)))
         fence_async_shared()
-        tma_reduce_add(desc, [sequence, head, key, 0], block)
+        add_block(desc, [sequence, head, key, 0], buffer)
         tma.store_wait(0)
         buffer.store(gl.convert_layout(right, score_layout(PART)))
         fence_async_shared()
-        tma_reduce_add(desc, [sequence, head, key, PART], block)
+        add_block(desc, [sequence, head, key, PART], buffer)
     else:
-        narrow = buffer._reinterpret(desc.dtype, [OWN, D], gl.NVMMASharedLayout(128, 16, 2))
+        narrow = reinterpreted(buffer, desc.dtype, [OWN, D], gl.NVMMASharedLayout(128, 16, 2))
         narrow.store(gradient.to(desc.dtype))
         fence_async_shared()
         store_block(desc, [sequence, head, key, 0], narrow)

@@ -29,6 +29,16 @@ from triton.experimental.gluon.language.nvidia.hopper import (  # noqa: F401  th
 # A barrier of the warps that run the caller: those of a partition only, in a specialised region.
 partition_barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier
 
+tma_load = tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
+tma_store = tma.async_store if hasattr(tma, "async_store") else tma.async_copy_shared_to_global
+
+
+@builtin
+def reinterpreted(buffer, dtype, shape, layout, _semantic=None):
+    """Shared memory as a block of another type, shape and layout."""
+    method = buffer.reinterpret if hasattr(buffer, "reinterpret") else buffer._reinterpret
+    return method(dtype, shape, layout, _semantic=_semantic)
+
 
 @builtin
 def tma_reduce_add(descriptor, coordinates, source, _semantic=None):
@@ -43,15 +53,22 @@ def tma_reduce_add(descriptor, coordinates, source, _semantic=None):
 def load_block(descriptor, coordinates, barrier, buffer):
     """Loads the descriptor's block at `coordinates` into `buffer` and tells `barrier`. What lies outside is zero."""
     mbarrier.expect(barrier, descriptor.block_type.nbytes)
-    block = buffer._reinterpret(descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
-    tma.async_copy_global_to_shared(descriptor, coordinates, barrier, block)
+    block = reinterpreted(buffer, descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
+    tma_load(descriptor, coordinates, barrier, block)
 
 
 @gluon.jit
 def store_block(descriptor, coordinates, buffer):
     """Stores `buffer` as the descriptor's block at `coordinates`. What lies outside is left out."""
-    block = buffer._reinterpret(descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
-    tma.async_copy_shared_to_global(descriptor, coordinates, block)
+    block = reinterpreted(buffer, descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
+    tma_store(descriptor, coordinates, block)
+
+
+@gluon.jit
+def add_block(descriptor, coordinates, buffer):
+    """Adds `buffer`, fp32, to the descriptor's block at `coordinates`, likewise."""
+    block = reinterpreted(buffer, descriptor.dtype, descriptor.block_type.shape, descriptor.layout)
+    tma_reduce_add(descriptor, coordinates, block)
 
 
 @gluon.constexpr_function

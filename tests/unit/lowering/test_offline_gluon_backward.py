@@ -45,10 +45,11 @@ for which, kernel in enumerate(plan.kernels):
 
 @pytest.mark.parametrize(
     ("name", "dim", "batch", "most"),
-    [("hstu", 128, 16, 450), ("strided", 64, 1, 60)],
+    [("hstu", 128, 16, 640), ("strided", 64, 1, 60)],
 )
 def test_backward_compiles_for_hopper(name: str, dim: int, batch: int, most: int) -> None:
-    """`most`: bytes that may spill, nearly all of what is computed outside of the loop over steps."""
+    """`most`: bytes that may spill, the larger of triton 3.6 (hstu: 308, strided: 24) and 3.9 (596, 20) and some room;
+    nearly all of what is computed outside of the loop over steps."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}', '{batch}']\n" + COMPILE
     lines = [line.split() for line in offline.run(script, Path(__file__).parent).splitlines()]
     assert [int(splits) for splits, _, _ in lines] == [1 if batch > 1 else 2] * 3
