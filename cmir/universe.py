@@ -23,6 +23,9 @@ class PassEntry(NamedTuple):
 
 PASSES = (
     PassEntry(
+        "lint", "cmir.passes.lint", "Lint", "Warn of parts of rules, Regions, metadata and facts that change nothing."
+    ),
+    PassEntry(
         "check-regions",
         "cmir.passes.check_regions",
         "CheckRegions",

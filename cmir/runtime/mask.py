@@ -303,6 +303,15 @@ class CompiledMask:
         tables = [self._tables[axis] for axis in ("rows", "cols")]
         return [r.render() for r in remarks_of(self._spec, tables, self._tests, self._surface)]
 
+    @functools.cached_property
+    def warnings(self) -> list[str]:
+        """What the spec says and can hardly mean, with its place: parts of rules that change nothing, Regions that are
+        always empty, metadata that nothing depends on, facts that always hold. Each is proved, as by `cm-opt --lint`,
+        when this is first read; compiling does not wait for it."""
+        from cmir.analysis.lint import warnings_of
+
+        return [warning.render() for warning in warnings_of(self._surface)]
+
     @property
     def ir(self) -> str:
         """The module after all passes, as text."""

@@ -1,0 +1,65 @@
+"""Warnings are proved: none about the zoo, and a mask without the part that one names is the same mask."""
+
+import re
+
+import pytest
+
+import cmir
+from cmir import zoo
+from cmir.analysis.facts import facts_of
+from cmir.analysis.lint import warnings_of
+from cmir.analysis.sampling import sample
+from cmir.dialects.maskspec import RegionOp, SpecOp
+from cmir.interp.masks import spec_mask
+from cmir.tools.driver import parse
+
+
+def spec_in(text: str) -> SpecOp:
+    return next(op for op in parse(text, "spec.mlir").walk() if isinstance(op, SpecOp))
+
+
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_no_warning_about_the_zoo(name: str):
+    assert warnings_of(spec_in(zoo.path(name).read_text())) == []
+
+
+RULES = [
+    "maskspec.clause j <= i maskspec.clause j <= i and j < n",
+    "maskspec.clause j < n maskspec.clause t[i] <= j and j < n maskspec.clause t[i] <= j and j <= i",
+    "maskspec.clause j < n maskspec.clause n <= j and j < t[i] and i < n maskspec.clause i < t[i] and j < 3",
+    "maskspec.clause j mod 4 == 0 maskspec.clause j mod 2 == 0 maskspec.clause j mod 8 == 4 and j <= i",
+    "maskspec.clause j < i + 2 maskspec.clause j < i maskspec.clause j == i + 1",
+    "maskspec.clause i floordiv 4 == j floordiv 4 maskspec.clause i == j maskspec.clause j < t[i] and t[i] <= i",
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_part_that_changes_nothing_may_go(rule: str):
+    spec = spec_in(
+        "maskspec.spec @m(%n: index, %t: !maskspec.table<row>) {\n"
+        "maskspec.assume 0 <= n and n <= rows\nmaskspec.assume 0 <= t[i] and t[i] <= i\n"
+        f"maskspec.region @all rows [0, rows) {{\n{rule.replace(' maskspec', chr(10) + 'maskspec')}\n}}\n}}\n"
+    )
+    (region,) = spec.regions_of_rows
+    lines = [w.location.line for w in warnings_of(spec) if w.location and "part of the rule" in w.message]
+    shorter = spec.clone()
+    copy = next(op for op in shorter.walk() if isinstance(op, RegionOp))
+    for original, clause in zip(region.clauses, copy.clauses, strict=True):
+        match = re.search(r":(\d+):", str(cmir.errors.locate(original)))
+        assert match
+        if int(match[1]) in lines:
+            clause.detach()
+    assert lines
+    for draw in sample(facts_of(spec), 40, seed=5, size=20):
+        assert (spec_mask(spec, draw.env) == spec_mask(shorter, draw.env)).all()
+
+
+def test_a_mask_says_its_warnings_where_they_were_written():
+    spec = cmir.MaskSpec("m")
+    i, j = spec.i, spec.j
+    causal = j <= i
+    spec.region("all", 0, spec.rows, visible=causal | (causal & (j < 5)))
+    (warning,) = cmir.compile(spec).warnings
+    assert warning.startswith(f"{__file__}:")
+    assert "warning: this part of the rule of Region @all changes nothing: the rest of the rule implies it\n" in warning
+    assert zoo.load("hstu").warnings == []
