@@ -73,7 +73,13 @@ CASES = {
     ),
     "a whole tensor": (
         lambda b, h, q, k: (q == DOC).any(),
-        "the mask_mod cannot be imported: a captured tensor of shape (3,) is used without an index for each dimension",
+        "the mask_mod cannot be imported: a captured tensor of shape (3,) is used without an index for each dimension; "
+        "read its entries one by one, (t[q, 0] == x) | (t[q, 1] == x) for any",
+    ),
+    "bits": (
+        lambda b, h, q, k: (q & k) == 0,
+        "the mask_mod cannot be imported: '&' takes conditions, not integers; bits of a number are // and % by powers "
+        "of 2",
     ),
     "a foreign operator": (
         lambda b, h, q, k: torch.gcd(q, k) == 1,
