@@ -26,10 +26,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Fact:
-    """A declared fact: `text` is what messages quote (`history <= start[i]`), `over` is what it ranges over."""
+    """A fact that is checked: `text` is what messages quote (`history <= start[i]`), `over` is what it ranges over.
+
+    Those that are not `declared` follow from the rule: the entries that it reads.
+    """
 
     text: str
     over: FactDomain
+    declared: bool = True
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def checked() -> Iterator[Memory]:
         memory.allow([a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)])
         return convert(self, args, kwargs)
 
-    def tracked(kernel: Any, grid: Any, arguments: Any, *rest: Any) -> None:
+    def tracked(kernel: Any, grid: Any, arguments: Any, *rest: Any) -> Any:
         if kernel.__name__ == "preprocess":
             masks = grid[1]
             rows, cols = arguments[1], arguments[2]
@@ -123,7 +123,7 @@ def checked() -> Iterator[Memory]:
             memory.track(arguments[0], counters)
         memory.building = True
         try:
-            launch(kernel, grid, arguments, *rest)
+            return launch(kernel, grid, arguments, *rest)
         finally:
             memory.building = False
 

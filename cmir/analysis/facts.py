@@ -7,9 +7,11 @@ the longest free table it reads there: those are what is checked at run time, so
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
+from xdsl.ir import Operation
 
 from cmir.analysis.linear import difference, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
@@ -34,6 +36,8 @@ class Fact:
     text: str
     kind: Literal["scalar", "row", "col", "entry"]
     tables: tuple[str, ...] = ()
+    source: Operation | None = field(default=None, compare=False, repr=False)
+    """The op that declares it."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def facts_of(spec: SpecOp) -> Facts:
             condition, over = simplify(stated), op.over
             if op.text is not None:  # one that the compiler wrote, with the words of the user's
                 if condition != TRUE:
-                    facts.append(Fact(condition, over, op.text.data, _kind(over), _tables(stated, over)))
+                    facts.append(Fact(condition, over, op.text.data, _kind(over), _tables(stated, over), op))
                 continue
             if over is not None:
                 lo, hi = (simplify(fold_statics(e, spec, op)) for e in over[1:])
@@ -98,7 +102,7 @@ def facts_of(spec: SpecOp) -> Facts:
             # Conjuncts are facts of their own: a status word then names the one that broke.
             for part in condition.args if condition.op == "and" else (condition,):
                 if part != TRUE:
-                    facts.append(Fact(part, over, _text(part, over), _kind(over), _tables(stated, over)))
+                    facts.append(Fact(part, over, _text(part, over), _kind(over), _tables(stated, over), op))
         else:
             table = op.table.data
             lo, hi = op.over or (ZERO, _length(table, kinds[table]))
@@ -113,10 +117,10 @@ def facts_of(spec: SpecOp) -> Facts:
             for t in entries[table]:  # every integer of an entry against its own of the next entry
                 rises = le(lookup(table, here, *t), lookup(table, add(here, const(1)), *t))
                 name = text + (f", number {t[0].value}" if t else "")
-                facts.append(Fact(rises, over, name, _kind(over), _tables(rises, over)))
+                facts.append(Fact(rises, over, name, _kind(over), _tables(rises, over), op))
                 if isinstance(op, ContiguousOp):
                     close = le(lookup(table, add(here, const(1)), *t), add(lookup(table, here, *t), const(1)))
-                    facts.append(Fact(close, over, f"{name}, no id left out", _kind(over), _tables(close, over)))
+                    facts.append(Fact(close, over, f"{name}, no id left out", _kind(over), _tables(close, over), op))
     numbers = (
         abs(t.value) for r in spec.regions_of_rows for c in r.clauses for t in walk(c.condition.data) if t.op == "const"
     )

@@ -21,9 +21,10 @@ After:
       descriptor.slots cols (%j) { ... }
     }
 
-Endpoints become SSA, equal terms once. The facts of the spec become numbered checks. Slots that nothing proves disjoint
-are united where they overlap. Every end is clamped into its axis: metadata that break the facts give a wrong mask and a
-status that says so, never an access outside a table. An axis whose table has a residual gets no slots.
+Endpoints become SSA, equal terms once. The facts of the spec become numbered checks, and after them the entries that
+the rule reads of free tables (`cmir.analysis.reads`). Slots that nothing proves disjoint are united where they overlap.
+Every end is clamped into its axis: metadata that break the facts give a wrong mask and a status that says so, never an
+access outside a table. An axis whose table has a residual gets no slots.
 
 Kernels that test bits (`--choose-axis`) get no slots at all, but the mask pair by pair, from the table of rows:
 
@@ -56,6 +57,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from cmir.analysis.facts import Fact, Facts, facts_of, in_range
 from cmir.analysis.linear import Linear, from_linear, linear, negate, simplify
+from cmir.analysis.reads import reads_of
 from cmir.dialects.descriptor import (
     EndpointsOp,
     FactOp,
@@ -146,7 +148,7 @@ def build_preprocess(spec: SpecOp, tables: Sequence[TableOp], bits: bool, symmet
         for op in ops:
             op.location = table.location
             block.add_op(op)
-    for number, fact in enumerate(facts.facts, 1):
+    for number, fact in enumerate((*facts.facts, *reads_of(spec)), 1):
         block.add_op(_fact(number, fact, metadata, facts))
     name = spec.sym_name.data
     out = PreprocessOp(f"{name}_preprocess", name, [p.name for p in facts.parameters], Region(block), symmetric)

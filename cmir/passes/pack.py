@@ -51,6 +51,7 @@ from xdsl.rewriter import Rewriter
 
 from cmir.analysis.facts import Fact, facts_of
 from cmir.analysis.linear import simplify
+from cmir.analysis.reads import reads_of
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.expr import (
     BINDERS,
@@ -206,7 +207,8 @@ class Packing:
         parameters += [Parameter(self.cu["i"], "free"), Parameter(self.cu["j"], "free")]
         parameters.append(Parameter(self.longest, "scalar"))
         types = [INDEX if p.kind == "scalar" else TableType(p.kind, p.entries) for p in parameters]
-        facts = [*self._added_facts(), *(packed for fact in self.facts.facts for packed in self._fact(fact))]
+        declared = (*self.facts.facts, *reads_of(self.spec))
+        facts = [*self._added_facts(), *(packed for fact in declared for packed in self._fact(fact))]
         for fact in facts:
             fact.location = self.spec.location
         out = SpecOp(self.spec.sym_name.data, parameters, Region(Block(facts, arg_types=types)), packed=True)

@@ -16,6 +16,7 @@ from cmir.runtime.metadata import PackedMetadata, form_of, pack
 from cmir.signature import Signature
 
 if TYPE_CHECKING:
+    from cmir.runtime.broken import Origin
     from cmir.runtime.layout import Tokens
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ class Descriptor:
         """The generated module, whose attention kernels fit this descriptor."""
         self.layout = layout
         self._views: dict[str, torch.Tensor] = {}
+        self.origin: Origin | None = None
+        """The metadata that it was made of, for messages; None: not made by a mask."""
         self.tokens: Tokens | None = None
         """Of a mask with a layout, the token at every place of its rows and columns."""
 
@@ -164,7 +167,8 @@ class Descriptor:
         return self.memory.nbytes
 
     def check(self) -> Descriptor:
-        """Raises MetadataError if the metadata break a declared fact of the mask: which, and where first.
+        """Raises MetadataError if the metadata break a declared fact of the mask, or a free table lacks an entry that
+        the rule reads: which, where first, what was found there, and where the fact was declared.
 
         Waits for the preprocess kernel, the only thing here that does. Returns the descriptor.
         """
@@ -178,12 +182,16 @@ class Descriptor:
                     f"mask {self.signature.name!r}: tile {word & 0xFFFFFFFF} of the rows or columns touches more tiles "
                     f"than its list has room for, {self.widths}: a sequence is longer than max_seqlen"
                 )
-            fact = self.signature.facts[(word >> 32) - 1]
+            number, index = word >> 32, word & 0xFFFFFFFF
+            fact = self.signature.facts[number - 1]
             where = {"scalar": "", "row": " at row {}", "col": " at column {}", "entry": " at entry {}"}[fact.over]
             which = f" of mask {int(mask)}" if self.batch else ""
+            if len(self.batch) == 2:
+                which += " (sequence {}, head {})".format(*divmod(int(mask), self.batch[1]))
+            values = "" if self.origin is None else self.origin.explain(number, index, int(mask))
             raise MetadataError(
-                f"mask {self.signature.name!r}: the metadata{which} break the declared fact "
-                f"`{fact.text}`{where.format(word & 0xFFFFFFFF)}"
+                f"mask {self.signature.name!r}: the metadata{which} break the {'declared ' * fact.declared}fact "
+                f"`{fact.text}`{where.format(index)}{values}"
             )
         return self
 

@@ -49,6 +49,11 @@ def on_device(device: torch.device) -> AbstractContextManager[object]:
     return torch.cuda.device(device)
 
 
+def is_capturing(device: torch.device) -> bool:
+    """Whether launches on `device` become part of a CUDA graph, so that nothing may wait for them."""
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
 Argument = torch.Tensor | int | float
 
 Compiled = tuple[Any, tuple[object, ...]]

@@ -11,7 +11,9 @@ passes made of it.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
@@ -23,17 +25,19 @@ from xdsl.printer import Printer
 
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.layouts import orders_of
+from cmir.analysis.reads import is_read, reads_of
 from cmir.dialects.attention import KernelOp, TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import Parameter as SpecParameter
 from cmir.dialects.maskspec import SpecOp
-from cmir.errors import CmirError, MetadataError, SpecError
+from cmir.errors import CmirError, MetadataError, SourceLocation, SpecError, locate
 from cmir.layouts import add_layout
 from cmir.lowering.triton import lowered, print_module
 from cmir.lowering.visibility import needs_live_test
 from cmir.lowering.words import word_axis
 from cmir.passes.choose_axis import remarks_of
+from cmir.passes.pack import ADDED
 from cmir.runtime import cache
 from cmir.signature import DESCRIBE_ARGUMENTS, Fact, Parameter, Signature
 from cmir.tools import driver
@@ -55,6 +59,9 @@ if TYPE_CHECKING:
 
 CHOICES = ("auto", "rows", "cols", "bits")
 """What `test` of `compile` may be."""
+
+CHECK = "CMIR_CHECK"
+"""The variable of the environment that, set to 1, makes `describe` check at once: it then waits for the device."""
 
 MAX_PLANS = 256
 """Forms of arguments of `describe` that a mask remembers."""
@@ -245,6 +252,8 @@ class CompiledMask:
         self._triton = triton
         self._spec = next(op for op in module.walk() if isinstance(op, SpecOp))
         self.facts: Facts = facts_of(self._spec)
+        self.checked: Facts = replace(self.facts, facts=(*self.facts.facts, *reads_of(self._spec)))
+        """The facts, and after them the entries that the rule reads of free tables: what is checked of a batch."""
         self._tables = {op.axis.data: op for op in module.walk() if isinstance(op, TableOp)}
         self._preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
         self._tests = next(op for op in module.walk() if isinstance(op, TestsOp))
@@ -255,7 +264,7 @@ class CompiledMask:
             tuple(Parameter(p.name, p.kind, p.entries) for p in self._preprocess.parameters),  # pyright: ignore[reportArgumentType]
             self._preprocess.slot_count("rows"),
             self._preprocess.slot_count("cols"),
-            tuple(Fact(f.text.data, f.over.data) for f in self._preprocess.facts),  # pyright: ignore[reportArgumentType]
+            tuple(Fact(f.text.data, f.over.data, not is_read(f.text.data)) for f in self._preprocess.facts),  # pyright: ignore[reportArgumentType]
             (tests["forward"], tests["dq"], tests["dkv"]),
             self._preprocess.symmetric is not None,
         )
@@ -504,7 +513,8 @@ class CompiledMask:
 
         Raises:
             MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints
-                is broken. Facts about tensors are checked on the device: see `Descriptor.check`.
+                is broken. Facts about tensors are checked on the device: see `Descriptor.check`, which is called here
+                if CMIR_CHECK=1 in the environment says so (but not while a CUDA graph is captured, which cannot wait).
         """
         if cu_seqlens is not None or cu_seqlens_k is not None or max_seqlen is not None:
             from cmir.runtime import packed
@@ -564,17 +574,41 @@ class CompiledMask:
                 if len(self._plans) >= MAX_PLANS:
                     self._plans.pop(next(iter(self._plans)))
                 self._plans[form] = plan
-            return self._with_tokens(plan.build(taken.arguments), metadata)
+            return self._finished(plan.build(taken.arguments), metadata)
         self._check_host_facts({"rows": plan.rows, "cols": plan.cols, **metadata})
-        return self._with_tokens(plan.build_from(metadata), metadata)
+        return self._finished(plan.build_from(metadata), metadata)
 
-    def _with_tokens(self, desc: Descriptor, metadata: Mapping[str, Any]) -> Descriptor:
-        """The descriptor, with the permutation of its layout if there is one."""
+    def _finished(self, desc: Descriptor, metadata: Mapping[str, Any]) -> Descriptor:
+        """The descriptor, with what it was made of, and with the permutation of its layout if there is one."""
+        from cmir.runtime.broken import Origin
+        from cmir.runtime.launch import is_capturing
+
+        if self.signature.facts:
+            lengths = desc.rows, desc.cols
+            desc.origin = Origin(self.checked, metadata, desc.batch, lengths, self._declared, self._user_names)
         if self._orders:
             from cmir.runtime.layout import tokens_of
 
             desc.tokens = tokens_of(self.name, self._orders, desc.rows, desc.cols, metadata, desc.device)
+        if os.environ.get(CHECK) == "1" and not is_capturing(desc.device):
+            desc.check()
         return desc
+
+    @functools.cached_property
+    def _declared(self) -> dict[str, SourceLocation]:
+        """Where each fact was declared, by its text."""
+        places = ((fact.text, locate(fact.source)) for fact in facts_of(self._surface).facts)
+        return {text: place for text, place in places if place is not None}
+
+    @functools.cached_property
+    def _user_names(self) -> dict[str, str]:
+        """Of a packed mask, what the user calls the metadata that packing added."""
+        if not self._spec.is_packed:
+            return {}
+        own = {p.name for p in self._surface.parameters}
+        added = [p.name for p in self.facts.parameters if p.name not in own]
+        names = dict(zip(added[-ADDED:], ("cu_seqlens", "cu_seqlens_k", "max_seqlen"), strict=True))
+        return {name: names.get(name, name) for name in added}
 
     def _plan(
         self,
@@ -695,7 +729,7 @@ class CompiledMask:
 
         env: dict[str, Value] = dict(ints)
         domain = NumpyDomain()
-        for fact in self.facts.facts:
+        for fact in self.checked.facts:
             if (
                 fact.over is None
                 and free_names(fact.condition) <= env.keys()
@@ -710,4 +744,4 @@ class CompiledMask:
 
         if self._orders:
             self._check_layout(rows, rows if cols is None else cols, metadata)
-        return environment(self.facts, rows, rows if cols is None else cols, metadata)
+        return environment(self.checked, rows, rows if cols is None else cols, metadata)

@@ -314,7 +314,7 @@ def sequences(
                 env[p.name] = int(table[s])
             else:
                 env[p.name] = TableValue(table[slice(ends[0][s], ends[1][s]) if ends else parts[p.kind]])
-        require_facts(mask.facts, env, f"sequence {s}: ")
+        require_facts(mask.checked, env, f"sequence {s}: ")
         out.append(Sequence(int(cu[s]), int(cu_k[s]), env))
     return out
 

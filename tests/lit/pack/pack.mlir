@@ -150,7 +150,7 @@ maskspec.spec @shared_prompt(%prompt: !maskspec.table<row>, %segment: !maskspec.
 
 // A table per row is read inside the sequence, where it is not read at the row itself; in a fact about the sequence, which
 // may be empty, it then reads 0. Of a free table a sequence has the entries from one to another; a fact about entries
-// holds for those of every sequence.
+// holds for those of every sequence. Entries that the rule reads of it must be there.
 maskspec.spec @lookup(%start: !maskspec.table<row>, %other: !maskspec.table<free>) {
   maskspec.assume start[0] == 0 and 1 <= other[0]
   maskspec.assume for e in [1, 4) : other[e] <= rows
@@ -164,6 +164,7 @@ maskspec.spec @lookup(%start: !maskspec.table<row>, %other: !maskspec.table<free
 // CHECK-NEXT:   maskspec.assume for s in [0, cu_rows_length - 1) : select(cu_rows[s] < cu_rows[s + 1], start[min(cu_rows[s], cu_rows[s + 1] - 1)], 0) == 0 as "start[0] == 0, in every sequence"
 // CHECK-NEXT:   maskspec.assume for s in [0, cu_rows_length - 1) : 0 < select(other_from[s] < other_to[s], other[min(other_from[s], other_to[s] - 1)], 0) as "0 < other[0], in every sequence"
 // CHECK-NEXT:   maskspec.assume for e in [0, other_length) : e <= other_from[s] or min(other_to[s], other_from[s] + 4) <= e or cu_rows[s] + other[e] <= cu_rows[s + 1] where s = first s in [0, cu_rows_length - 1) : e < other_to[s] as "other[e] <= rows for e in [1, 4), in every sequence"
+// CHECK-NEXT:   maskspec.assume i < cu_rows[s] or cu_rows[s + 1] <= i or cu_cols[s + 1] <= start[min(max(cu_rows[s] + start[i], cu_rows[s]), cu_rows[s + 1] - 1)] + cu_cols[s] or other_from[s] + i < other_to[s] + cu_rows[s] where s = first s in [0, cu_rows_length - 1) : i < cu_rows[s + 1] as "other[i] is an entry of other, in every sequence"
 // CHECK-NEXT: }
 // CHECK-NEXT: interval.table @lookup_rows of @lookup axis rows slots 1 where s = first s in [0, cu_rows_length - 1) : i < cu_rows[s + 1] {
 // CHECK-NEXT:   interval.region @all [cu_rows[s], cu_rows[s + 1]) {

@@ -18,6 +18,7 @@ from cmir import zoo
 from cmir.runtime.launch import launch
 
 SMALL = {"height": 3, "width": 4, "text": 3, "radius": 2, "half": 1, "window": 5, "chunk": 4, "stride": 3, "context": 2}
+SMALL |= {"tokens": 1, "tiles_y": 4, "tiles_x": 3}
 LENGTHS = ((20, 20), (17, 33), (33, 1), (15, 15), (12, 12))
 TILE = (16, 16)
 ENDS = (-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 1)

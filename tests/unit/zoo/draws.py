@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 import cmir
+from cmir.analysis.facts import first_violation
 from cmir.analysis.sampling import draw
 from cmir.interp.domain import TableValue
 from cmir.interp.masks import paint
@@ -13,12 +14,12 @@ from cmir.interp.preprocess import EMPTY, FULL, PARTIAL, tile_states
 
 
 def draws(mask: cmir.CompiledMask, count: int, size: int = 40, seed: int = 1) -> Iterator[dict[str, Any]]:
-    """Metadata that satisfy the facts of a mask, as keyword arguments."""
+    """Metadata that satisfy the facts of a mask, and have all entries that it reads, as keyword arguments."""
     rng = np.random.default_rng(seed)
     while count:
         env = draw(mask.facts, rng, size)
         empty = env is not None and any(p.kind == "free" and not env[p.name].values.size for p in mask.facts.parameters)
-        if env is not None and not empty:  # a free table has at least one entry
+        if env is not None and not empty and first_violation(mask.checked, env) is None:  # a free table has an entry
             count -= 1
             yield {k: v.values if isinstance(v, TableValue) else int(v) for k, v in env.items()}
 
