@@ -183,7 +183,7 @@ def test_the_operators_keep_their_word() -> None:
     n = 200 if GPU else 24
     desc, _ = hstu(n, n // 2, 5)
     q, k, v = (torch.randn(1, 2, n, DIM, device=DEVICE, requires_grad=True) for _ in range(3))
-    torch.library.opcheck(attention_operator, (q, k, v, desc.memory, desc.header, 0.25))
+    torch.library.opcheck(attention_operator, (q, k, v, desc.memory, desc.header, 0.25, "triton", True))
 
 
 def test_the_same_bits_in_100_runs(attend: Attend, counts: Counts) -> None:
