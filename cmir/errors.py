@@ -58,6 +58,14 @@ def locate(thing: object) -> SourceLocation | None:
     return next((found for part in parts if (found := locate(part)) is not None), None)
 
 
+def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """`; did you mean 'x'?` for the known name nearest to `name`, shown behind `prefix`; or nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=1, cutoff=0.65)
+    return f"; did you mean '{prefix}{near[0]}'?" if near else ""
+
+
 def render(severity: str, message: str, location: SourceLocation | None) -> str:
     """One diagnostic as text, without a final newline; without a location it is just `severity: message`."""
     if location is None:

@@ -37,6 +37,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from cmir.errors import suggestion
+
 Sort = Literal["int", "bool"]
 
 
@@ -84,6 +86,7 @@ KEYWORDS: Final = RESERVED | {
 }
 
 
+FUNCTIONS: Final = ("min", "max", "abs", "isqrt", "select")
 MAX_SIZE: Final = 100_000
 
 
@@ -357,7 +360,11 @@ class ExprParser:
         e = self.parse()
         if e.sort != sort:
             noun = {"int": "an integer", "bool": "a condition"}
-            self.p.raise_error(f"expected {noun[sort]}, got {noun[e.sort]}: {e}", start, self.p.pos)
+            end = self.p.pos
+            hint = suggestion(e.name, ("exists", "forall", "first", "not")) if e.op == "var" else ""
+            if not hint and (following := self.p.parse_optional_identifier()) is not None:
+                hint = suggestion(following, ("floordiv", "mod", "and", "or"))
+            self.p.raise_error(f"expected {noun[sort]}, got {noun[e.sort]}: {e}{hint}", start, end)
         return e
 
     def _junction(self, op: str, operand: Callable[[], Expr]) -> Expr:
@@ -439,7 +446,7 @@ class ExprParser:
             p.raise_error("expected an expression: a number, a name, or '('")
         if name in ("true", "false"):
             return boolean(name == "true")
-        if name in ("min", "max", "abs", "isqrt", "select"):
+        if name in FUNCTIONS:
             return self._make(name, p.parse_comma_separated_list(p.Delimiter.PAREN, self.parse), start)
         if name in BINDERS:
             return self._binder(name, start)
@@ -447,6 +454,9 @@ class ExprParser:
             return self._forall(start)
         if name in KEYWORDS - RESERVED:
             p.raise_error(f"'{name}' is a keyword of the expression language", start, start + len(name))
+        if p.parse_optional_punctuation("("):
+            hint = suggestion(name, FUNCTIONS) or f"; they are {', '.join(FUNCTIONS)}"
+            p.raise_error(f"unknown function '{name}'{hint}", start, start + len(name))
         if p.parse_optional_punctuation("["):
             indices = [self.parse()]
             if p.parse_optional_punctuation(","):

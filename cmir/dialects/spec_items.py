@@ -36,6 +36,7 @@ from cmir.dialects.spec_names import check_binding, unknown
 from cmir.dialects.spec_scope import Declarations, check_names, check_where, declarations
 from cmir.dialects.spec_syntax import parse_range, parse_where, print_range
 from cmir.dialects.spec_types import IDENTIFIER
+from cmir.errors import suggestion
 
 
 @irdl_op_definition
@@ -287,11 +288,12 @@ class LayoutOp(IRDLOperation):
             raise VerifyException(f"a layout is of rows, of cols, or of rows, cols; got {', '.join(axes) or 'nothing'}")
         order, values = self.order.data, self.values
         if order not in ORDERS:
-            raise VerifyException(f"unknown order '{order}'; the orders are {', '.join(ORDERS)}")
+            hint = suggestion(order, ORDERS) or f"; the orders are {', '.join(ORDERS)}"
+            raise VerifyException(f"unknown order '{order}'{hint}")
         takes = ORDERS[order]
         for name, value in values.items():
             if name not in takes:
-                raise VerifyException(f"'{order}' takes {', '.join(takes)}; got '{name}'")
+                raise VerifyException(f"'{order}' takes {', '.join(takes)}; got '{name}'{suggestion(name, takes)}")
             if isinstance(value, tuple) != (takes[name] == "list"):
                 form = "list: [8, 16]" if takes[name] == "list" else f"single {takes[name]}"
                 raise VerifyException(f"'{name}' of '{order}' is a {form}")

@@ -18,6 +18,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from cmir.errors import suggestion
+
 INDEX = IndexType()
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 TABLE_KINDS = ("row", "col", "free")
@@ -60,7 +62,11 @@ class TableType(ParametrizedAttribute, TypeAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            per = StringAttr(parser.parse_keyword_in(TABLE_KINDS, " in !maskspec.table<...>"))
+            start = parser.pos
+            per = StringAttr(parser.parse_identifier(context_msg=" in !maskspec.table<...>: row, col or free"))
+            if per.data not in TABLE_KINDS:
+                hint = suggestion(per.data, TABLE_KINDS)
+                parser.raise_error(f"a table is per row, col or free; got '{per.data}'{hint}", start, parser.pos)
             width = 0
             if parser.parse_optional_keyword("x"):
                 start = parser.pos

@@ -11,7 +11,6 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from xdsl.context import Context
@@ -33,11 +32,18 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Position, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
+from cmir.errors import suggestion
 
-def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """`; did you mean 'x'?` for the known name nearest to `name`, shown behind `prefix`; or nothing."""
-    near = get_close_matches(name, list(known), n=1, cutoff=0.65)
-    return f"; did you mean '{prefix}{near[0]}'?" if near else ""
+BUILTIN_TYPES = ("index", "none", "i1", "i8", "i32", "i64", "bf16", "f16", "f32", "f64", "tensor", "vector", "memref")
+"""Builtin types that a misspelt one may be meant for."""
+
+
+def _of_comparison(message: str) -> str:
+    """The suggestion for `arith.cmpi sel`, if the message is about that."""
+    from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
+
+    name = message.removeprefix("Unknown comparison mnemonic: ")
+    return "" if name == message else suggestion(name, CMPI_COMPARISON_OPERATIONS)
 
 
 class _Lexer(MLIRLexer):
@@ -108,6 +114,16 @@ class LocatedParser(Parser):
         span, visible = self._forward_uses[name]
         self.raise_error(f"use of undefined value '%{name}'{suggestion(f'%{name}', visible)}", span)
 
+    def raise_error(self, msg: str, at_position: Any = None, end_position: Any = None) -> NoReturn:
+        """As xDSL's; names that are not known come with the nearest that is."""
+        place: Any = at_position
+        if msg == "SSA value used before assignment" and hasattr(place, "text"):
+            name = place.text.partition("#")[0]
+            msg = f"use of undefined value '{name}'{suggestion(name, [f'%{known}' for known in self.ssa_values])}"
+        if msg == "type expected" and self._current_token.kind == MLIRTokenKind.BARE_IDENT:
+            msg = f"unknown type '{self._current_token.text}'{suggestion(self._current_token.text, BUILTIN_TYPES)}"
+        super().raise_error(msg, place, end_position)
+
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
         name = operand.operand_name
         if name not in self.ssa_values and name not in self.forward_ssa_references:
@@ -123,7 +139,7 @@ class LocatedParser(Parser):
             raise
         except Exception as error:
             kind = "" if isinstance(error, VerifyException | ValueError) else f"{type(error).__name__}: "
-            raise ParseError(start, f"{kind}{error}") from error
+            raise ParseError(start, f"{kind}{error}{_of_comparison(str(error))}") from error
         if isinstance(op.location, UnknownLoc):
             op.location = self.location_at(start.start)
         return op
