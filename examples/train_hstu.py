@@ -88,7 +88,9 @@ def users(number: int, tokens: int, mean: float, vocabulary: int, device: str) -
     items = torch.randint(vocabulary // TOPICS, (tokens,), generator=generator) * TOPICS + of_item
     scored = (~in_history & (at == start + ITEM - 1)).nonzero()[:, 0]
     # As many sequences in every pack, the last of them empty: shapes do not depend on the data.
-    cu_seqlens = F.pad(ends, (1, tokens // 8 + 1 - len(ends)), value=tokens)
+    most = max(8, tokens // 64)
+    assert len(ends) <= most
+    cu_seqlens = F.pad(ends, (1, most - len(ends)), value=tokens)
     cu_seqlens[0] = 0
     made = Users(
         items=items,

@@ -159,7 +159,8 @@ def race(task: Task, chosen: argparse.Namespace) -> dict[str, Any]:
         "task": task.name, "command": "python " + shlex.join(sys.argv), "tokens": task.tokens,
         "layers": chosen.layers, "shape": shape_of(chosen)._asdict(), "dtype": str(chosen.dtype),
         "recompute": chosen.recompute, "device": torch.cuda.get_device_name() if fused else platform.processor(),
-        "torch": torch.__version__, "losses_agree": agree, "first_losses": losses, "failed": failed,
+        "torch": torch.__version__, "cmir_backend": os.environ.get("CMIR_BACKEND", "default"),
+        "losses_agree": agree, "first_losses": losses, "failed": failed,
         "ms": {name: statistics.median(times) for name, times in samples.items()}, "samples_ms": samples,
         "memory_gib": torch.cuda.max_memory_allocated() / 2**30 if fused else None,
     }  # fmt: skip

@@ -187,6 +187,23 @@ def test_a_prompt_in_parts_with_a_cache() -> None:
     assert len(integration._masks) <= known + 2  # full and local layers with offsets, whatever those are
 
 
+def test_compiled_and_recomputed() -> None:
+    net = hf.LlamaForCausalLM(hf.LlamaConfig(**{**SMALL, "num_hidden_layers": 1}))
+    net.set_attn_implementation("cmir")
+    ids = torch.randint(3, 32, (1, 8))
+
+    def run(function: Any) -> list[torch.Tensor]:
+        net.zero_grad()
+        logits = function(input_ids=ids, use_cache=False).logits
+        logits[..., 3].sum().backward()
+        return [logits, *(p.grad.clone() for p in net.parameters())]
+
+    want = run(net)
+    torch.testing.assert_close(run(torch.compile(net, backend="aot_eager")), want)
+    net.activation_checkpointing_enable()
+    torch.testing.assert_close(run(net), want)
+
+
 def test_attention_sinks() -> None:
     config = {**SMALL, "num_hidden_layers": 1, "layer_types": ["sliding_attention"], "sliding_window": 5}
     torch.manual_seed(0)
