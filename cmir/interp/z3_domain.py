@@ -1,4 +1,8 @@
-"""Expressions as z3 terms: integers are unbounded, tables are uninterpreted functions read at clamped indices."""
+"""Expressions as z3 terms: integers are unbounded, tables are uninterpreted functions read at clamped indices.
+
+What is known when the term is built is a number: a table of constants (`TableValue`) becomes a choice among its entries,
+`exists` between known ends a disjunction, `isqrt` of a known number its value.
+"""
 # z3 has no type information worth the name.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -7,19 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Any
 
 import z3
 
-from cmir.interp.domain import Value
+from cmir.interp.domain import TableValue, Value
+
+MOST = 4096
+"""Values of an `exists` and entries of a table of constants that a term is built of."""
 
 
 @dataclass(frozen=True)
 class Z3Table:
     """A table of unknown entries and (possibly unknown) length; `width` is set where an entry holds several integers,
-    and `entries` then takes two indices."""
+    and `entries` then takes two indices. A part of a table has entries that shift the index."""
 
-    entries: z3.FuncDeclRef
+    entries: Callable[..., Any]
     length: Any
     width: int | None = None
 
@@ -95,8 +103,17 @@ class Z3Domain:
                 for a in args[1:]:
                     out = z3.If(out <= a, out, a) if op == "min" else z3.If(out >= a, out, a)
                 return out
-            case _:  # isqrt, which is folded
+            case "isqrt":
+                return self.const(isqrt(self.number(args[0], "the operand of 'isqrt'")))
+            case _:
                 raise z3.Z3Exception(f"no meaning for '{op}'")
+
+    def number(self, term: Any, what: str) -> int:
+        """The value of a term that is known by now."""
+        term = z3.simplify(term)
+        if not z3.is_int_value(term):
+            raise z3.Z3Exception(f"{what} is not known: {term}")
+        return term.as_long()
 
     def _divide(self, op: str, x: Any, divisor: Any) -> Any:
         """z3's division rounds down for positive divisors. One by an unknown is not linear: a function of which z3
@@ -115,7 +132,9 @@ class Z3Domain:
             self.axioms.append(z3.If(x >= 0, z3.And(out >= 0, out <= x), z3.And(out < 0, out >= x)))
         return out
 
-    def lookup(self, table: Z3Table, index: Value, number: Value | None = None) -> Value:
+    def lookup(self, table: Z3Table | TableValue, index: Value, number: Value | None = None) -> Value:
+        if isinstance(table, TableValue):
+            return self._constant(table, index)
         index, rest = self.note(index), []
         if number is not None:
             assert table.width is not None
@@ -128,6 +147,18 @@ class Z3Domain:
         nearest = z3.If(index < 0, zero, z3.If(index > last, last, index))
         return z3.If(table.length <= 0, zero, table.entries(nearest, *rest))
 
+    def _constant(self, table: TableValue, index: Any) -> Any:
+        """The nearest entry of a table of constants."""
+        entries, index = table.values.tolist(), z3.simplify(index)
+        if z3.is_int_value(index):
+            return self.const(entries[min(max(index.as_long() - table.base, 0), len(entries) - 1)])
+        if len(entries) > MOST:
+            raise z3.Z3Exception(f"a table of {len(entries)} constants")
+        out = self.const(entries[-1])
+        for k in range(len(entries) - 2, -1, -1):
+            out = z3.If(index <= table.base + k, self.const(entries[k]), out)
+        return out
+
     def note(self, index: Any) -> Any:
         """Facts about tables will be instantiated at this index; the index, simplified."""
         index = z3.simplify(index)
@@ -136,9 +167,12 @@ class Z3Domain:
     def quantify(
         self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
     ) -> Value:
-        """`first`: its witness. `exists` is expanded before anything is proved."""
+        """`first`: its witness. `exists`, whose ends are known: any of its cases."""
         if op == "exists":
-            raise z3.Z3Exception("no meaning for 'exists'")
+            start, stop = (self.number(end, "an end of 'exists'") for end in (lo, hi))
+            if stop - start >= MOST:
+                raise z3.Z3Exception(f"'exists' tries {stop - start + 1} values")
+            return z3.Or(self.boolean(False), *(body(self.const(k)) for k in range(start, stop + 1)))
         witness = self.integer(f"first!{len(self.firsts)}")
         self.firsts.append(First(witness, lo, hi, body))
         self.note(witness)

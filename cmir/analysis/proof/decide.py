@@ -1,0 +1,180 @@
+"""Proved, refuted in numbers, or unknown: what becomes of the claims about a pass.
+
+z3 is asked for a solution of every question: without the facts about indices first, then with them. None: proved. If
+there may be one, a counterexample is looked for: among random metadata, in z3's models, and in z3's models of worlds of a
+few rows in which every fact is told at every index. It counts if the metadata satisfy all facts and NumPy finds the
+claim broken. Otherwise the claim is unknown, and that so many draws agreed is all that is said for it.
+
+z3's resource count bounds the work, so that the answer does not depend on the machine.
+"""
+# z3 has no type information worth the name.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from time import process_time
+from typing import Any, Literal
+
+import z3
+from xdsl.ir import Operation
+
+from cmir.analysis.facts import first_violation
+from cmir.analysis.proof.claims import Claim
+from cmir.analysis.proof.world import World
+from cmir.analysis.sampling import sample
+from cmir.interp.domain import TableValue, Value
+
+RESOURCES = 20_000_000
+"""z3's rlimit per question: some seconds."""
+
+DRAWS = 100
+"""Random metadata that an open claim is tried on, of about `SIZE` rows."""
+SIZE = 16
+
+BOUNDS = (2, 4)
+"""Lengths of the small worlds."""
+
+MOST = 2_000
+"""Rows of a model that NumPy is given."""
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """What is wrong, where in the module, and with which metadata."""
+
+    claim: str
+    op: Operation
+    counterexample: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the claims about one pass."""
+
+    status: Literal["proved", "refuted", "unknown"]
+    questions: int
+    seconds: float
+    refutation: Refutation | None = None
+    unknown: tuple[str, ...] = ()
+    """Claims that were not decided."""
+    draws: int = 0
+    """Random metadata on which all of those hold."""
+
+    def __str__(self) -> str:
+        """As the command line says it."""
+        many = f"{self.questions} question{'' if self.questions == 1 else 's'}"
+        if self.status == "unknown":
+            draws = (
+                f"{self.draws} random draws agree" if self.draws else "not tested either: no draw satisfies the facts"
+            )
+            return f"unknown after {self.seconds:.2f} s ({len(self.unknown)} claims open, {many}; {draws})"
+        return f"{self.status} ({self.seconds:.2f} s, {many})"
+
+
+def decide(claims: Iterable[Claim]) -> Outcome:
+    """Decide all claims; the first that is refuted ends it."""
+    start, count, draws = process_time(), 0, 0
+    unknown: list[str] = []
+    for claim in claims:
+        asked, proved, found = _decide(claim)
+        count += asked
+        if proved:
+            continue
+        if isinstance(found, int):
+            unknown.append(claim.what)
+            draws = found if len(unknown) == 1 else min(draws, found)
+            continue
+        refutation = Refutation(claim.what, claim.op, found)
+        return Outcome("refuted", count, process_time() - start, refutation)
+    seconds = process_time() - start
+    return Outcome("unknown" if unknown else "proved", count, seconds, None, tuple(unknown), draws)
+
+
+def _decide(claim: Claim) -> tuple[int, bool, str | int]:
+    """(questions asked, whether all are proved, the counterexample or else the draws that agree)."""
+    world = claim.world()
+    try:
+        questions = claim.questions(world)
+    except z3.Z3Exception:  # what has no meaning in z3
+        return 0, False, _tested(claim, world)
+    models: list[Any] = []
+    still_open = False
+    for question in questions:
+        answer = _ask(world, question)
+        still_open |= answer is not None
+        models += [answer] if isinstance(answer, z3.ModelRef) else []
+    if not still_open:
+        return len(questions), True, 0
+    found = _tested(claim, world)
+    if isinstance(found, int):
+        found = _from_models(claim, world, models) or _from_small_worlds(claim) or found
+    return len(questions), False, found
+
+
+def _ask(world: World, question: Any) -> Any:
+    """None: no solution. Else a model that may be one, or False."""
+    answer: Any = False
+    for indexed in (False, True):
+        try:
+            answer = _check([question, *world.assumptions(indexed)], world, RESOURCES if indexed else RESOURCES // 10)
+        except z3.Z3Exception:
+            return False
+        if answer is None:
+            return None
+    return answer
+
+
+def _check(assertions: Sequence[Any], world: World, resources: int) -> Any:
+    """None: unsatisfiable. A model, or False where z3 gives up."""
+    # The tactics of z3's other solvers take longer than these small questions do.
+    solver = z3.SimpleSolver(ctx=world.domain.context)
+    solver.set("rlimit", resources)
+    solver.add(*assertions)
+    result = solver.check()
+    return None if result == z3.unsat else solver.model() if result == z3.sat else False
+
+
+def _tested(claim: Claim, world: World) -> str | int:
+    """A counterexample among random metadata, or the number of those that agree."""
+    draws = sample(world.facts, count=DRAWS, seed=5, size=SIZE)
+    for draw in draws:
+        if (words := _broken(claim, world, draw.env)) is not None:
+            return words
+    return len(draws)
+
+
+def _from_models(claim: Claim, world: World, models: Sequence[Any]) -> str | None:
+    for model in models:
+        env = world.read(model, MOST)
+        if env is not None and (words := _broken(claim, world, env)) is not None:
+            return words
+    return None
+
+
+def _from_small_worlds(claim: Claim) -> str | None:
+    for bound in BOUNDS:
+        world = claim.world()
+        questions = claim.questions(world)
+        try:
+            model = _check([z3.Or(*questions), *world.ground(bound)], world, RESOURCES)
+        except z3.Z3Exception:
+            return None
+        if isinstance(model, z3.ModelRef) and (words := _from_models(claim, world, [model])) is not None:
+            return words
+    return None
+
+
+def _broken(claim: Claim, world: World, env: dict[str, Value] | Any) -> str | None:
+    """What is wrong with metadata that satisfy the facts, with the metadata."""
+    if first_violation(world.facts, env) is not None:
+        return None
+    words = claim.counterexample(env)
+    return None if words is None else f"{words}, where {', '.join(_show(env))}"
+
+
+def _show(env: dict[str, Value]) -> Iterator[str]:
+    for name, value in env.items():
+        yield f"{name}={value.values.tolist() if isinstance(value, TableValue) else int(value)}"
