@@ -1,7 +1,7 @@
 """Expressions as z3 terms: integers are unbounded, tables are uninterpreted functions read at clamped indices.
 
-What is known when the term is built is a number: a table of constants (`TableValue`) becomes a choice among its entries,
-`exists` between known ends a disjunction, `isqrt` of a known number its value.
+What is known when the term is built is a number: a table of constants (`TableValue`) becomes a choice among its
+entries, `exists` between known ends a disjunction, `isqrt` of a known number its value.
 """
 # z3 has no type information worth the name.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false

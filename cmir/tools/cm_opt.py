@@ -26,6 +26,7 @@ from cmir.tools.driver import Observer, emit, parse, run_pipeline
 from cmir.tools.expected import check_expectations
 from cmir.tools.files import read_input, write_output
 from cmir.tools.pipeline import parse_passes, parse_target
+from cmir.tools.proving import prover_of
 from cmir.tools.registry import Registry
 
 
@@ -141,15 +142,17 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
 
 
 class _Tracer(Observer):
-    """Prints the IR and the times that the command line asks for to standard error."""
+    """Prints the IR, the times and the proofs that the command line asks for to standard error."""
 
     def __init__(self, line: CommandLine) -> None:
         self._line = line
         self._started = 0.0
+        self._prover = prover_of(line.options.get("--prove"))
 
     def before(self, pass_: ModulePass, module: ModuleOp) -> None:
         if "--print-ir-before-all" in self._line:
             self._dump("Before", pass_, module)
+        self._prover.before(pass_, module)
         self._started = perf_counter()
 
     def after(self, pass_: ModulePass, module: ModuleOp) -> None:
@@ -158,6 +161,9 @@ class _Tracer(Observer):
             print(f"// {seconds * 1e3:8.2f} ms  {pass_}", file=sys.stderr)
         if "--print-ir-after-all" in self._line:
             self._dump("After", pass_, module)
+
+    def verified(self, pass_: ModulePass, module: ModuleOp) -> None:
+        self._prover.verified(pass_, module)
 
     def _dump(self, when: str, pass_: ModulePass, module: ModuleOp) -> None:
         print(f"// -----// IR Dump {when} {pass_} //----- //\n{emit(module)}", file=sys.stderr)

@@ -20,7 +20,10 @@ from cmir.universe import PASSES
 
 
 class Option(NamedTuple):
-    """One option, known by the last of its flags; without a metavar it is a switch."""
+    """One option, known by the last of its flags; without a metavar it is a switch.
+
+    A metavar in brackets, `[=VALUE]`, is a value that may be left out.
+    """
 
     flags: tuple[str, ...]
     metavar: str
@@ -40,6 +43,7 @@ OPTIONS = {
         Option(("--print-ir-before-all",), "", "print the IR before every pass (to standard error)"),
         Option(("--print-ir-after-all",), "", "print the IR after every pass (to standard error)"),
         Option(("--time-passes",), "", "print the time that every pass took (to standard error)"),
+        Option(("--prove",), "[=strict]", "prove of every pass that it kept what is visible; strict: or fail"),
         Option(("--print-op-generic",), "", "print the result in the generic syntax"),
         Option(("--print-debuginfo",), "", "print the source location of every op"),
         Option(("--verify-diagnostics",), "", "succeed if what is reported is what comments announce (see below)"),
@@ -152,7 +156,8 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
         if option is None:  # a pass, perhaps
             yield flag, value
             continue
-        if option.metavar and not equals and (value := next(arguments, "")) == "":
+        optional = option.metavar.startswith("[")
+        if option.metavar and not optional and not equals and (value := next(arguments, "")) == "":
             raise CmirError(f"option '{flag}' needs a value: {flag} {option.metavar}")
         if equals and not option.metavar:
             raise CmirError(f"option '{flag}' takes no value")
@@ -175,12 +180,18 @@ def help_text(registry: Registry) -> str:
         about = ((f"--{name}", _doc(registry.passes[name]()).partition("\n")[0]) for name in registry.loaded)
         lines += ["", "Passes from --load:", *_columns(about)]
     for title, group in OPTIONS.items():
-        rows = ((", ".join(option.flags) + f" {option.metavar}".rstrip(), option.help) for option in group)
+        rows = ((_left(option), option.help) for option in group)
         lines += ["", f"{title}:", *_columns(rows)]
     others = ", ".join(sorted(set(registry.passes) - ours - set(registry.loaded)))
     wrapped = fill(others, 110, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     lines += ["", "Other installed passes (of xDSL's, --cse, --canonicalize and --dce are useful here):", wrapped]
     return "\n".join(lines) + "\n" + _EXPECTATIONS + _EXAMPLES
+
+
+def _left(option: Option) -> str:
+    """An option as it is written."""
+    gap = "" if option.metavar.startswith("[") else " "
+    return ", ".join(option.flags) + f"{gap}{option.metavar}".rstrip()
 
 
 def explain(name: str, registry: Registry) -> str:

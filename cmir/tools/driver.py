@@ -41,6 +41,9 @@ class Observer:
     def after(self, pass_: ModulePass, module: ModuleOp) -> None:
         """`pass_` has run; its result is not verified yet."""
 
+    def verified(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """What `pass_` left is valid."""
+
 
 def parse(text: str, name: str = "<string>", context: Context | None = None, *, first_line: int = 1) -> ModuleOp:
     """Parse and verify one module; every op gets its location.
@@ -97,6 +100,7 @@ def run_pipeline(
             raise SpecError(
                 f"pass '{pass_.name}' left invalid IR: {error.message}", error.location, error.notes
             ) from error
+        observer.verified(pass_, module)
 
 
 def emit(module: ModuleOp, target: Target | str = "mlir", context: Context | None = None) -> str:

@@ -20,7 +20,7 @@ from cmir.analysis.facts import Facts, facts_of, first_violation
 from cmir.analysis.proof.meaning import Env, Side, guard, held, rule_side, run_kernel, slots, with_constants
 from cmir.analysis.proof.world import World
 from cmir.dialects.descriptor import PreprocessOp
-from cmir.dialects.expr import Expr, and_, le, lt, or_, var, walk
+from cmir.dialects.expr import Expr, I, and_, le, lt, or_, walk
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp
 from cmir.dialects.maskspec import SpecOp
 from cmir.interp.domain import NumpyDomain
@@ -83,21 +83,15 @@ def regions_apart(spec: SpecOp) -> Claim:
 
         statics = {p.name: p.value for p in spec.parameters if p.value is not None}
         here = {**env, **statics, "i": np.arange(int(env["rows"]))}
-        for a, b in combinations(regions, 2):
-            both = np.flatnonzero(
-                _numpy(_guarded(a.lo.data, a.hi.data), here) & _numpy(_guarded(b.lo.data, b.hi.data), here)
-            )
-            if len(both):
+        inside = [_numpy(and_(le(r.lo.data, I), lt(I, r.hi.data)), here) for r in regions]
+        for (a, in_a), (b, in_b) in combinations(zip(regions, inside, strict=True), 2):
+            if len(both := np.flatnonzero(in_a & in_b)):
                 return f"row {both[0]} is in Regions @{a.sym_name.data} and @{b.sym_name.data}"
         return None
 
     return Claim(
         f"Regions of @{spec.sym_name.data} overlap", spec, lambda: World(facts_of(spec), "i"), questions, counterexample
     )
-
-
-def _guarded(lo: Expr, hi: Expr, index: Expr = var("i")) -> Expr:
-    return and_(le(lo, index), lt(index, hi))
 
 
 def _numpy(e: Expr, env: Env) -> Any:
@@ -334,9 +328,7 @@ def kernel_checks(preprocess: PreprocessOp, facts: Facts, n: int) -> Claim:
         status, broken = status_word(preprocess, env), first_violation(facts, env)
         if (status == 0) == (broken is None):
             return None
-        return (
-            "the kernel reports a fact that holds" if broken is None else f"the kernel misses that {fact.text} breaks"
-        )
+        return "the kernel reports a fact that holds" if broken is None else f"the kernel misses {broken[0].text}"
 
     earlier = replace(facts, facts=facts.facts[:n])
     what = f"fact {n + 1} of @{preprocess.sym_name.data} is not checked as it is stated: {fact.text}"

@@ -1,8 +1,8 @@
 """Proved, refuted in numbers, or unknown: what becomes of the claims about a pass.
 
 z3 is asked for a solution of every question: without the facts about indices first, then with them. None: proved. If
-there may be one, a counterexample is looked for: among random metadata, in z3's models, and in z3's models of worlds of a
-few rows in which every fact is told at every index. It counts if the metadata satisfy all facts and NumPy finds the
+there may be one, a counterexample is looked for: among random metadata, in z3's models, and in z3's models of worlds of
+a few rows in which every fact is told at every index. It counts if the metadata satisfy all facts and NumPy finds the
 claim broken. Otherwise the claim is unknown, and that so many draws agreed is all that is said for it.
 
 z3's resource count bounds the work, so that the answer does not depend on the machine.
@@ -55,6 +55,7 @@ class Outcome:
     """What became of the claims about one pass."""
 
     status: Literal["proved", "refuted", "unknown"]
+    claims: int
     questions: int
     seconds: float
     refutation: Refutation | None = None
@@ -65,20 +66,20 @@ class Outcome:
 
     def __str__(self) -> str:
         """As the command line says it."""
+        if self.claims == 0:
+            return "nothing to prove"
         many = f"{self.questions} question{'' if self.questions == 1 else 's'}"
         if self.status == "unknown":
-            draws = (
-                f"{self.draws} random draws agree" if self.draws else "not tested either: no draw satisfies the facts"
-            )
-            return f"unknown after {self.seconds:.2f} s ({len(self.unknown)} claims open, {many}; {draws})"
+            tested = f"{self.draws} random draws agree" if self.draws else "no random draw satisfies the facts"
+            return f"unknown after {self.seconds:.2f} s ({many}, {len(self.unknown)} claims open; {tested})"
         return f"{self.status} ({self.seconds:.2f} s, {many})"
 
 
 def decide(claims: Iterable[Claim]) -> Outcome:
     """Decide all claims; the first that is refuted ends it."""
-    start, count, draws = process_time(), 0, 0
+    start, total, count, draws = process_time(), 0, 0, 0
     unknown: list[str] = []
-    for claim in claims:
+    for total, claim in enumerate(claims, 1):
         asked, proved, found = _decide(claim)
         count += asked
         if proved:
@@ -88,9 +89,9 @@ def decide(claims: Iterable[Claim]) -> Outcome:
             draws = found if len(unknown) == 1 else min(draws, found)
             continue
         refutation = Refutation(claim.what, claim.op, found)
-        return Outcome("refuted", count, process_time() - start, refutation)
+        return Outcome("refuted", total, count, process_time() - start, refutation)
     seconds = process_time() - start
-    return Outcome("unknown" if unknown else "proved", count, seconds, None, tuple(unknown), draws)
+    return Outcome("unknown" if unknown else "proved", total, count, seconds, None, tuple(unknown), draws)
 
 
 def _decide(claim: Claim) -> tuple[int, bool, str | int]:

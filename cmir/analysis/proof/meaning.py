@@ -55,14 +55,11 @@ def rule_side(spec: SpecOp) -> Side:
     """The rule of a spec, Region by Region."""
     from cmir.interp.masks import spec_mask
 
-    return Side(
-        f"the rule of @{spec.sym_name.data}",
-        spec,
-        lambda env, domain: [
-            p for r in spec.regions_of_rows for p in rule_parts(r, with_constants(spec, env, domain), domain)
-        ],
-        lambda env: spec_mask(spec, env),
-    )
+    def parts(env: Env, domain: Z3Domain) -> list[Any]:
+        full = with_constants(spec, env, domain)
+        return [part for region in spec.regions_of_rows for part in rule_parts(region, full, domain)]
+
+    return Side(f"the rule of @{spec.sym_name.data}", spec, parts, lambda env: spec_mask(spec, env))
 
 
 def table_side(table: TableOp) -> Side:

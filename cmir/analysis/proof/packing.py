@@ -44,9 +44,8 @@ class Names:
     @property
     def per_sequence(self) -> list[str]:
         """The tables with one entry per sequence."""
-        return [p.name for p in self.parameters if p.kind == "scalar"] + [
-            n for part in self.parts.values() for n in part
-        ]
+        ends = [name for part in self.parts.values() for name in part]
+        return [p.name for p in self.parameters if p.kind == "scalar"] + ends
 
 
 def packed_table(spec: SpecOp, table: TableOp, packed: SpecOp, after: TableOp) -> Claim:

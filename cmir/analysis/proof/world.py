@@ -1,7 +1,7 @@
 """Metadata as z3 unknowns, and what the facts of a spec say of them, told at the indices that a question reads.
 
-A fact over an index is a claim about every entry. It is told at the index terms that occur, which leaves nothing unsound:
-fewer assumptions prove less. A fact about neighbours, `t[x] <= t[x + 1]` or `t[x + 1] <= t[x] + c`, is told of any two
+A fact over an index is a claim about every entry. It is told at the index terms that occur, which is sound: fewer
+assumptions prove less. A fact about neighbours, `t[x] <= t[x + 1]` or `t[x + 1] <= t[x] + c`, is told of any two
 entries instead, as its sum over the steps between them:
 
     sign * (t[b] - t[a]) + gap * (b - a) >= 0          for lo <= a <= b <= hi
