@@ -30,6 +30,7 @@ class Z3Table:
     entries: Callable[..., Any]
     length: Any
     width: int | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Z3Domain:
     def table(self, name: str, length: Any, width: int | None = None) -> Z3Table:
         """A table of unknown entries."""
         sort = z3.IntSort(self.context)
-        return Z3Table(z3.Function(name, *[sort] * (2 if width is None else 3)), length, width)
+        return Z3Table(z3.Function(name, *[sort] * (2 if width is None else 3)), length, width, name)
 
     def const(self, value: int) -> Value:
         return z3.IntVal(value, self.context)

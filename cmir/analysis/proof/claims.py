@@ -8,7 +8,7 @@ The NumPy side shares nothing with the z3 side but the IR: it says what a counte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -38,6 +38,8 @@ class Claim:
     """Conditions on the unknowns of a world of which none may have a solution."""
     counterexample: Callable[[Env], str | None]
     """Words for what is wrong with metadata given as NumPy values; None: nothing."""
+    draws: Callable[[], Iterable[Env]] | None = None
+    """Metadata to try it on; by default random ones that satisfy the facts of its world."""
 
 
 def same(before: Side, after: Side, facts: Facts, given: Callable[[World], list[Any]] | None = None) -> Claim:
@@ -178,8 +180,8 @@ def ends_inside(table: TableOp, facts: Facts) -> Claim:
     return _nowhere(table, facts, f"a span of @{table.sym_name.data} leaves the axis", wrong)
 
 
-def slots_apart(table: TableOp, facts: Facts) -> Claim:
-    """Two slots that `fuse` does not list never overlap."""
+def overlaps(table: TableOp) -> list[tuple[str, Expr]]:
+    """Where two slots that `fuse` does not list overlap."""
     wrong: list[tuple[str, Expr]] = []
     for region in table.regions_of_table:
         for (m, a), (n, b) in combinations(enumerate(region.spans), 2):
@@ -187,7 +189,12 @@ def slots_apart(table: TableOp, facts: Facts) -> Claim:
                 meet = and_(lt(a.lo.data, b.hi.data), lt(b.lo.data, a.hi.data))
                 both = and_(held(region, table.fixed), a.nonempty, b.nonempty, meet)
                 wrong.append((f"slots {m} and {n} of @{region.sym_name.data} overlap", both))
-    return _nowhere(table, facts, f"slots of @{table.sym_name.data} overlap and are not fused", wrong)
+    return wrong
+
+
+def slots_apart(table: TableOp, facts: Facts) -> Claim:
+    """Two slots that `fuse` does not list never overlap."""
+    return _nowhere(table, facts, f"slots of @{table.sym_name.data} overlap and are not fused", overlaps(table))
 
 
 def searches(table: TableOp, facts: Facts) -> Claim | None:
@@ -283,12 +290,14 @@ def kernel_slots_safe(preprocess: PreprocessOp, axis: str, facts: Facts) -> Clai
     return Claim(what, preprocess, lambda: World(none, fixed, searched=True), questions, counterexample)
 
 
-def kernel_slots_apart(preprocess: PreprocessOp, axis: str, facts: Facts) -> Claim:
-    """No position is in two slots."""
+def kernel_slots_apart(preprocess: PreprocessOp, table: TableOp, facts: Facts) -> Claim:
+    """No position is in two slots, given that those of the table are as apart as it says."""
+    axis = table.axis.data
     fixed = "i" if axis == "rows" else "j"
 
     def questions(world: World) -> list[Any]:
         ends = slots(preprocess, axis, world.env[fixed], world.env, world.domain)
+        world.told += [z3.Not(world.term(e)) for _, e in overlaps(table)]
         pairs = combinations(ends, 2)
         return [z3.And(a[0] < a[1], b[0] < b[1], a[0] < b[1], b[0] < a[1]) for a, b in pairs]
 

@@ -27,7 +27,7 @@ from cmir.analysis.proof.world import World
 from cmir.analysis.sampling import sample
 from cmir.interp.domain import TableValue, Value
 
-RESOURCES = 20_000_000
+RESOURCES = 10_000_000
 """z3's rlimit per question: some seconds."""
 
 DRAWS = 100
@@ -140,11 +140,13 @@ def _check(assertions: Sequence[Any], world: World, resources: int) -> Any:
 
 def _tested(claim: Claim, world: World) -> str | int:
     """A counterexample among random metadata, or the number of those that agree."""
-    draws = sample(world.facts, count=DRAWS, seed=5, size=SIZE)
-    for draw in draws:
-        if (words := _broken(claim, world, draw.env)) is not None:
+    drawn = claim.draws or (lambda: [draw.env for draw in sample(world.facts, count=DRAWS, seed=5, size=SIZE)])
+    agree = 0
+    for env in drawn():
+        if (words := _broken(claim, world, env)) is not None:
             return words
-    return len(draws)
+        agree += 1
+    return agree
 
 
 def _from_models(claim: Claim, world: World, models: Sequence[Any]) -> str | None:

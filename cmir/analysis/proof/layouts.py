@@ -12,10 +12,10 @@ import z3
 
 from cmir.analysis.layouts import PLACE, orders_of
 from cmir.analysis.proof.meaning import Env, Side, rule_side
+from cmir.analysis.proof.world import Domain
 from cmir.dialects.maskspec import SpecOp
 from cmir.interp.evaluate import evaluate
 from cmir.interp.masks import spec_mask
-from cmir.interp.z3_domain import Z3Domain
 
 
 def laid_out_side(spec: SpecOp) -> Side:
@@ -23,7 +23,7 @@ def laid_out_side(spec: SpecOp) -> Side:
     orders = {axis: order.at(axis) for axis, order in orders_of(spec.layouts).items()}
     own = rule_side(spec)
 
-    def places(axis: str, index: Any, env: Env, domain: Z3Domain) -> list[tuple[Any, Any]]:
+    def places(axis: str, index: Any, env: Env, domain: Domain) -> list[tuple[Any, Any]]:
         """(whether the index is in a piece, its token there)."""
         if axis not in orders:
             return [(domain.boolean(True), index)]
@@ -33,7 +33,7 @@ def laid_out_side(spec: SpecOp) -> Side:
             out.append((z3.And(lo <= index, index < hi), token))
         return out
 
-    def parts(env: Env, domain: Z3Domain) -> list[Any]:
+    def parts(env: Env, domain: Domain) -> list[Any]:
         lengths = {axis: env[axis] * (orders[axis].share if axis in orders else 1) for axis in ("rows", "cols")}
         rows, columns = (places(axis, env[x], env, domain) for axis, x in (("rows", "i"), ("cols", "j")))
         return [

@@ -24,6 +24,7 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Operation, Region
 
+from cmir.analysis.proof.world import Domain
 from cmir.analysis.rules import constant_tables
 from cmir.dialects.descriptor import EndpointsOp, FirstOp, HoldsOp, LengthOp, PreprocessOp
 from cmir.dialects.expr import Expr, and_, le, lt, var
@@ -33,7 +34,6 @@ from cmir.dialects.maskspec import RegionOp, SpecOp
 from cmir.interp.domain import TableValue, Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.rule import RuleFunctions, run_rule
-from cmir.interp.z3_domain import Z3Domain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class Side:
 
     name: str
     op: Operation
-    parts: Callable[[Env, Z3Domain], list[Any]]
+    parts: Callable[[Env, Domain], list[Any]]
     mask: Callable[[Env], np.ndarray]
 
 
@@ -55,7 +55,7 @@ def rule_side(spec: SpecOp) -> Side:
     """The rule of a spec, Region by Region."""
     from cmir.interp.masks import spec_mask
 
-    def parts(env: Env, domain: Z3Domain) -> list[Any]:
+    def parts(env: Env, domain: Domain) -> list[Any]:
         full = with_constants(spec, env, domain)
         return [part for region in spec.regions_of_rows for part in rule_parts(region, full, domain)]
 
@@ -66,7 +66,7 @@ def table_side(table: TableOp) -> Side:
     """The spans of a table."""
     from cmir.interp.masks import table_mask
 
-    def parts(env: Env, domain: Z3Domain) -> list[Any]:
+    def parts(env: Env, domain: Domain) -> list[Any]:
         memo = dict[Expr, Value]()
         return [
             evaluate(and_(held(region, table.fixed), span.contains(table.moving)), env, domain, memo)
@@ -82,7 +82,7 @@ def slots_side(preprocess: PreprocessOp, axis: str) -> Side:
     from cmir.interp.masks import paint
     from cmir.interp.preprocess import slot_table
 
-    def parts(env: Env, domain: Z3Domain) -> list[Any]:
+    def parts(env: Env, domain: Domain) -> list[Any]:
         at, moving = (env["i"], env["j"]) if axis == "rows" else (env["j"], env["i"])
         return [z3.And(lo <= moving, moving < hi) for lo, hi in slots(preprocess, axis, at, env, domain)]
 
@@ -98,7 +98,7 @@ def pairs_side(preprocess: PreprocessOp) -> Side:
     """The pairs that a preprocess kernel keeps as bits: those in the hull of their row for which `pair` holds."""
     from cmir.interp.preprocess import pair_mask
 
-    def parts(env: Env, domain: Z3Domain) -> list[Any]:
+    def parts(env: Env, domain: Domain) -> list[Any]:
         assert preprocess.hull is not None and preprocess.pair is not None
         lo, hi = run_kernel(preprocess, preprocess.hull.body, [env["i"]], env, domain)
         (holds,) = run_kernel(preprocess, preprocess.pair.body, [env["i"], env["j"]], env, domain)
@@ -107,7 +107,7 @@ def pairs_side(preprocess: PreprocessOp) -> Side:
     return Side(f"the pairs of @{preprocess.sym_name.data}", preprocess, parts, lambda env: pair_mask(preprocess, env))
 
 
-def with_constants(spec: SpecOp, env: Env, domain: Z3Domain) -> dict[str, Value]:
+def with_constants(spec: SpecOp, env: Env, domain: Domain) -> dict[str, Value]:
     """`env` with the values of statics and the tables of constants of a spec."""
     import numpy as np
 
@@ -118,7 +118,7 @@ def with_constants(spec: SpecOp, env: Env, domain: Z3Domain) -> dict[str, Value]
     return {**env, **statics, **tables}
 
 
-def rule_parts(region: RegionOp, env: Env, domain: Z3Domain) -> list[Any]:
+def rule_parts(region: RegionOp, env: Env, domain: Domain) -> list[Any]:
     """The cases of one Region's rule; `env` has the statics and the tables of constants."""
     inside = guard(region, env, domain)
     if region.is_normal:
@@ -129,7 +129,7 @@ def rule_parts(region: RegionOp, env: Env, domain: Z3Domain) -> list[Any]:
     return [z3.And(inside, rule) for rule in rules]
 
 
-def guard(region: RegionOp, env: Env, domain: Z3Domain) -> Any:
+def guard(region: RegionOp, env: Env, domain: Domain) -> Any:
     """Whether a Region holds row `env["i"]`."""
     lo, hi = (evaluate(e.data, env, domain) for e in (region.lo, region.hi))
     return z3.And(lo <= env["i"], env["i"] < hi)
@@ -177,7 +177,7 @@ class KernelFunctions(RuleFunctions):
         return ReturnedValues(args), ()
 
 
-def run_kernel(preprocess: PreprocessOp, body: Region, index: list[Any], env: Env, domain: Z3Domain) -> list[Any]:
+def run_kernel(preprocess: PreprocessOp, body: Region, index: list[Any], env: Env, domain: Domain) -> list[Any]:
     """What the code of a part of a preprocess kernel returns at an index."""
     interpreter = Interpreter(ModuleOp([]))
     interpreter.register_implementations(KernelFunctions(domain, env))
@@ -185,7 +185,7 @@ def run_kernel(preprocess: PreprocessOp, body: Region, index: list[Any], env: En
     return list(interpreter.run_ssacfg_region(body, tuple(index), preprocess.sym_name.data))
 
 
-def slots(preprocess: PreprocessOp, axis: str, at: Any, env: Env, domain: Z3Domain) -> list[tuple[Any, Any]]:
+def slots(preprocess: PreprocessOp, axis: str, at: Any, env: Env, domain: Domain) -> list[tuple[Any, Any]]:
     """(lo, hi) of every slot at a row (column)."""
     op = preprocess.slots_of(axis)
     assert op is not None, f"unbounded by {axis}"

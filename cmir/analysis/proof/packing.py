@@ -11,20 +11,24 @@ Sequence s has its own scalars, its own rows of the tables per row, and its own 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import z3
 
-from cmir.analysis.facts import facts_of
-from cmir.analysis.proof.claims import Claim, same
-from cmir.analysis.proof.meaning import Env, Side, table_side
-from cmir.analysis.proof.world import World
+from cmir.analysis.facts import Facts, facts_of
+from cmir.analysis.proof.claims import Claim, ends_inside, same
+from cmir.analysis.proof.meaning import Env, Side, held, table_side
+from cmir.analysis.proof.world import Domain, World
+from cmir.analysis.sampling import sample
+from cmir.dialects.expr import Expr, and_, substitute, var
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp, length_name
 from cmir.interp.domain import TableValue, Value
+from cmir.interp.evaluate import evaluate
 from cmir.interp.masks import table_mask
-from cmir.interp.z3_domain import Z3Domain, Z3Table
+from cmir.interp.z3_domain import Z3Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,10 +52,16 @@ class Names:
         return [p.name for p in self.parameters if p.kind == "scalar"] + ends
 
 
-def packed_table(spec: SpecOp, table: TableOp, packed: SpecOp, after: TableOp) -> Claim:
-    """The packed table shows what the table of one sequence shows of each."""
-    names = Names(spec, packed)
+def packed_table(spec: SpecOp, table: TableOp, packed: SpecOp, after: TableOp) -> Iterator[Claim]:
+    """Span by span, the packed table shows what the table of one sequence shows of each.
+
+    The sequence that a packed table looks for at its index is proved to be the one that holds it, once; then it is
+    taken as given. So what was proved of the spans of one sequence (that slots are apart, that searches find what
+    they search for) holds of the packed ones too.
+    """
+    names, facts = Names(spec, packed), facts_of(packed)
     fixed, cu = ("i", names.cu_rows) if after.axis.data == "rows" else ("j", names.cu_cols)
+    name, owner = after.where or ("", None)
 
     def given(world: World) -> list[Any]:
         """Every sequence has its scalars; the fixed index is in sequence `s`, or behind the last one."""
@@ -59,36 +69,64 @@ def packed_table(spec: SpecOp, table: TableOp, packed: SpecOp, after: TableOp) -
         number, s = _sequences(env, names), domain.integer("s!")
         lengths = [env[n].length == number for n in names.per_sequence]
         lengths.append(env[names.cu_cols].length == number + 1)
-        start, end = (env[cu].entries(domain.note(k)) for k in (s, s + 1))
+        start, end = (env[cu].entries(domain.read(cu, k)) for k in (s, s + 1))
         inside = z3.And(s >= 0, s < number, start <= env[fixed], env[fixed] < end)
-        behind = z3.And(s == number, env[cu].entries(domain.note(number)) <= env[fixed])
+        behind = z3.And(s == number, env[cu].entries(domain.read(cu, number)) <= env[fixed])
         return [number >= 0, *lengths, z3.Or(inside, behind)]
 
-    def parts(env: Env, domain: Z3Domain) -> list[Any]:
-        s = domain.integer("s!")
+    def finds(world: World) -> list[Any]:
+        assert owner is not None
+        s, (lo, hi, condition) = world.domain.integer("s!"), owner.args
+        a, b = (world.domain.read(cu, world.domain.integer(n)) for n in ("earlier!", "later!"))
+        yes, no = world.term(condition, {owner.name: a}), world.term(condition, {owner.name: b})
+        falls = z3.And(world.term(lo) <= a, a < b, b < world.term(hi), yes, z3.Not(no))
+        return [z3.And(*given(world), world.term(owner) != s), z3.And(*given(world), falls)]
+
+    def spans(of: TableOp, where: Mapping[Expr, Expr]) -> list[Expr]:
+        parts = ((region, span) for region in of.regions_of_table for span in region.spans)
+        return [substitute(and_(held(r, of.fixed), span.contains(of.moving)), where) for r, span in parts]
+
+    def same_spans(world: World) -> list[Any]:
+        env, domain = world.env, world.domain
+        s, known = domain.integer("s!"), given(world)
         here = _sequence(env, names, s, domain)
         inside = z3.And(
             s < _sequences(env, names),
             *(z3.And(here[x] >= 0, here[x] < here[n]) for x, n in (("i", "rows"), ("j", "cols"))),
         )
-        return [z3.And(inside, part) for part in table_side(table).parts(here, domain)]
+        own = [z3.And(inside, evaluate(e, here, domain)) for e in spans(table, {})]
+        new = [world.term(e, {name: s}) for e in spans(after, {} if owner is None else {owner: var(name)})]
+        if len(own) != len(new):
+            return [domain.boolean(True)]
+        return [z3.And(*known, a != b) for a, b in zip(own, new, strict=True)]
 
-    before = Side(f"@{table.sym_name.data} of each sequence", table, parts, lambda env: _mask(table, env, names))
-    return same(before, table_side(after), facts_of(packed), given)
+    shown = Side(
+        f"@{table.sym_name.data} of each sequence", table, lambda env, domain: [], lambda env: _mask(table, env, names)
+    )
+    claim = same(shown, table_side(after), facts)
+    draws = lambda: packs(facts_of(spec), names)  # noqa: E731
+    if owner is not None:
+        what = f"@{after.sym_name.data} does not find the sequence of its index"
+        yield replace(claim, what=what, questions=finds, draws=draws)
+    yield replace(claim, questions=same_spans, draws=draws)
+    yield replace(ends_inside(after, facts), draws=draws)
 
 
 def _sequences(env: Env, names: Names) -> Any:
     return env[names.cu_rows].length - 1
 
 
-def _sequence(env: Env, names: Names, s: Any, domain: Z3Domain) -> dict[str, Value]:
+def _sequence(env: Env, names: Names, s: Any, domain: Domain) -> dict[str, Value]:
     """The metadata of sequence `s`, and row and column counted from its first ones."""
 
+    def entry(name: str, k: Any) -> Any:
+        return env[name].entries(domain.read(name, k))
+
     def part(table: Z3Table, start: Any, end: Any) -> Z3Table:
-        return Z3Table(lambda k, *t: table.entries(domain.note(start + k), *t), end - start, table.width)
+        return Z3Table(lambda k, *t: table.entries(domain.read(table.name, start + k), *t), end - start, table.width)
 
     def ends(lower: str, upper: str, step: int) -> tuple[Any, Any]:
-        return env[lower].entries(domain.note(s)), env[upper].entries(domain.note(s + step))
+        return entry(lower, s), entry(upper, s + step)
 
     rows, cols = ends(names.cu_rows, names.cu_rows, 1), ends(names.cu_cols, names.cu_cols, 1)
     out: dict[str, Value] = {
@@ -99,7 +137,7 @@ def _sequence(env: Env, names: Names, s: Any, domain: Z3Domain) -> dict[str, Val
     }
     for p in names.parameters:
         if p.kind == "scalar":
-            out[p.name] = env[p.name].entries(domain.note(s))
+            out[p.name] = entry(p.name, s)
             continue
         start, end = ends(*names.parts[p.name], 0) if p.kind == "free" else rows if p.kind == "row" else cols
         out[p.name] = part(env[p.name], start, end)
@@ -117,6 +155,34 @@ def _mask(table: TableOp, env: Env, names: Names) -> np.ndarray:
         block = table_mask(table, own)
         mask[row : row + block.shape[0], col : col + block.shape[1]] = block
     return mask
+
+
+def packs(facts: Facts, names: Names, each: int = 3) -> Iterator[dict[str, Value]]:
+    """Random packs of some sequences each."""
+    import numpy as np
+
+    drawn = [draw.env for draw in sample(facts, count=60, seed=5, size=6)]
+    for n in range(0, len(drawn), each):
+        own = drawn[n : n + each]
+
+        def joined(values: Sequence[Any]) -> TableValue:
+            return TableValue(np.concatenate([np.asarray(v, dtype=np.int64) for v in values]))
+
+        def ends(lengths: Sequence[int]) -> TableValue:
+            return TableValue(np.cumsum([0, *lengths]))
+
+        cu = {axis: ends([int(env[axis]) for env in own]) for axis in ("rows", "cols")}
+        out: dict[str, Value] = {names.cu_rows: cu["rows"], names.cu_cols: cu["cols"]}
+        out |= {axis: int(cu[axis].values[-1]) + n % 2 for axis in cu}  # now and then a row and a column behind
+        out[names.longest] = max(int(np.diff(c.values).max()) for c in cu.values())
+        for p in names.parameters:
+            values = [env[p.name].values if p.is_table else [env[p.name]] for env in own]
+            if p.kind == "free":
+                at = ends([len(v) for v in values]).values
+                out |= dict(zip(names.parts[p.name], (TableValue(at[:-1]), TableValue(at[1:])), strict=True))
+            blank = np.zeros((n % 2 if p.kind in ("row", "col") else 0, *([p.entries] if p.entries else [])))
+            out[p.name] = joined([*values, blank])
+        yield out
 
 
 def sequences(env: Env, names: Names) -> Iterator[tuple[int, int, dict[str, Value]]]:

@@ -14,7 +14,7 @@ a preprocess kernel             its slots (pairs) show what the tables show, are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -34,7 +34,7 @@ from cmir.analysis.proof.claims import (
     symmetric,
 )
 from cmir.analysis.proof.layouts import laid_out_side
-from cmir.analysis.proof.meaning import pairs_side, rule_side, slots_side, table_side
+from cmir.analysis.proof.meaning import Env, pairs_side, rule_side, slots_side, table_side
 from cmir.analysis.proof.packing import packed_table
 from cmir.dialects.attention import TestsOp
 from cmir.dialects.descriptor import PreprocessOp
@@ -71,7 +71,9 @@ def claims_of(pass_name: str, before: ModuleOp, after: ModuleOp) -> Iterator[Cla
     old, new = stages_of(before), stages_of(after)
     for name, stage in new.items():
         if name in old:
-            yield from _of_spec(pass_name, old[name], stage)
+            for claim in _of_spec(pass_name, old[name], stage):
+                # Random metadata are drawn for one sequence.
+                yield replace(claim, draws=claim.draws or (tuple[Env, ...] if stage.spec.is_packed else None))
 
 
 def _changed(before: Operation | None, after: Operation | None) -> bool:
@@ -85,16 +87,14 @@ def _of_spec(pass_name: str, old: Stage, new: Stage) -> Iterator[Claim]:
     if packed_now:
         for axis, table in new.tables.items():
             if axis in old.tables:
-                yield packed_table(old.spec, old.tables[axis], spec, table)
+                yield from packed_table(old.spec, old.tables[axis], spec, table)
     elif _changed(old.spec, spec):
         yield from _of_rule(old.spec, spec)
     # What may be assumed is what was stated before the pass, but for the facts of a new order and of a pack.
     facts = facts_of(spec if packed_now or old.spec.layouts else old.spec)
     for axis, table in new.tables.items():
-        if _changed(old.tables.get(axis), table):
-            if not packed_now:
-                before = old.tables.get(axis)
-                yield same(rule_side(spec) if before is None else table_side(before), table_side(table), facts)
+        if _changed(before := old.tables.get(axis), table) and not packed_now:
+            yield same(rule_side(spec) if before is None else table_side(before), table_side(table), facts)
             yield from _of_table(table, facts)
     if new.tests is not None and new.tests.symmetric is not None and _changed(old.tests, new.tests):
         yield symmetric(spec, new.tests)
@@ -129,7 +129,7 @@ def _of_kernel(stage: Stage, preprocess: PreprocessOp, facts: Facts) -> Iterator
     for axis, table in stage.tables.items():
         if preprocess.slots_of(axis) is not None:
             yield same(table_side(table), slots_side(preprocess, axis), facts)
-            yield kernel_slots_apart(preprocess, axis, facts)
+            yield kernel_slots_apart(preprocess, table, facts)
             yield kernel_slots_safe(preprocess, axis, facts)
     if preprocess.pair is not None:
         yield same(table_side(stage.tables["rows"]), pairs_side(preprocess), facts)

@@ -1,13 +1,13 @@
 """Metadata as z3 unknowns, and what the facts of a spec say of them, told at the indices that a question reads.
 
-A fact over an index is a claim about every entry. It is told at the index terms that occur, which is sound: fewer
-assumptions prove less. A fact about neighbours, `t[x] <= t[x + 1]` or `t[x + 1] <= t[x] + c`, is told of any two
-entries instead, as its sum over the steps between them:
+A fact over an index is a claim about every entry. It is told at the indices at which its tables are read, which is
+sound: fewer assumptions prove less. A fact about neighbours, `t[x] <= t[x + 1]` or `t[x + 1] <= t[x] + c`, is told of
+any two entries instead, as its sum over the steps between them:
 
     sign * (t[b] - t[a]) + gap * (b - a) >= 0          for lo <= a <= b <= hi
 
-A `first` is an unknown between its ends that satisfies its condition (or is the upper end), of which is told at every
-other index term that no index below it does.
+A `first` is an unknown between its ends that satisfies its condition (or is the upper end); at the indices at which the
+tables of its condition are read it is told that none below it does.
 """
 # z3 has no type information worth the name.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -15,8 +15,8 @@ other index term that no index below it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import z3
@@ -34,6 +34,63 @@ ROUNDS = 2
 
 INSTANCES = 20_000
 """Of facts, told in one world."""
+
+
+@dataclass
+class Domain(Z3Domain):
+    """Records of every table the indices that it is read at."""
+
+    reads: dict[str, dict[int, Any]] = field(default_factory=dict[str, dict[int, Any]])
+
+    def lookup(self, table: Z3Table | TableValue, index: Value, number: Value | None = None) -> Value:
+        out = super().lookup(table, index, number)
+        if isinstance(table, Z3Table) and table.name:
+            self.read(table.name, index)
+            if (z3.simplify(index).get_id(), table.length.get_id()) not in self.valid:
+                self.read(table.name, table.length - 1)
+                self.read(table.name, self.const(0))
+        return out
+
+    def read(self, table: str, index: Any) -> Any:
+        """The index, simplified: facts about the table will be told there."""
+        index = self.note(index)
+        return self.reads.setdefault(table, {}).setdefault(index.get_id(), index)
+
+    def template(self, say: Callable[..., Any], variables: int) -> Template:
+        """What `say` says of indices, for any of them: built once, told by substitution."""
+        outer, self.reads = self.reads, {}
+        names = [self.integer(f"any!{n}") for n in range(variables)]
+        term = say(*names)
+        reads = [(table, index) for table, indices in self.reads.items() for index in indices.values()]
+        for name in [x for x in self.indices if any(_mentions(self.indices[x], v) for v in names)]:
+            del self.indices[name]
+        self.reads = outer
+        return Template(self, names, term, reads)
+
+
+@dataclass
+class Template:
+    """A condition on indices, and the indices at which it reads tables."""
+
+    domain: Domain
+    variables: list[Any]
+    term: Any
+    reads: list[tuple[str, Any]]
+
+    @property
+    def tables(self) -> set[str]:
+        return {table for table, _ in self.reads}
+
+    def at(self, *indices: Any) -> Any:
+        """The condition at some indices."""
+        pairs = list(zip(self.variables, indices, strict=True))
+        for table, index in self.reads:
+            self.domain.read(table, z3.substitute(index, *pairs))
+        return z3.substitute(self.term, *pairs)
+
+
+def _mentions(term: Any, variable: Any) -> bool:
+    return term.eq(variable) or any(_mentions(child, variable) for child in term.children())
 
 
 @dataclass(frozen=True)
@@ -57,7 +114,7 @@ class World:
     def __init__(self, facts: Facts, indices: Sequence[str] = ("i", "j"), searched: bool = False) -> None:
         self.facts = facts
         self.searched = searched
-        self.domain = Z3Domain()
+        self.domain = Domain()
         self.told: list[Any] = []
         """What is known without any fact over an index."""
         self.env: dict[str, Value] = {}
@@ -81,6 +138,7 @@ class World:
         ]
         self._instances: list[Any] = []
         self._seen: set[tuple[object, ...]] = set()
+        self._templates: dict[object, Template] = {}
         self._kept: list[Any] = []  # ids are those of living terms only
 
     def natural(self, name: str) -> Any:
@@ -120,24 +178,37 @@ class World:
         return not known
 
     def _tell(self) -> None:
-        terms = list(self.domain.indices.values())
-        self._kept += terms
-        for n, fact in enumerate(self._pointwise):
-            for t in terms:
-                if self._fresh("fact", n, t.get_id()):
-                    self._instances.append(self.at(fact, t))
+        everywhere = list(self.domain.indices.values())
+        self._kept += everywhere
+        reads = {name: list(indices.values()) for name, indices in self.domain.reads.items()}
+        for fact in self._pointwise:
+            said = self._template(fact, lambda t, fact=fact: self.at(fact, t), 1)
+            for t in _together(reads, said.tables) if said.tables else everywhere:
+                if self._fresh(fact, t.get_id()):
+                    self._instances.append(said.at(t))
         for n, step in enumerate(self._steps):
-            for a in terms:
-                for b in terms:
-                    if a.get_id() != b.get_id() and self._fresh("step", n, a.get_id(), b.get_id()):
-                        self._instances.append(self._between(step, a, b))
+            said = self._template(step, lambda a, b, step=step: self._between(step, a, b), 2)
+            for a in reads.get(step.table, []):
+                for b in reads.get(step.table, []):
+                    if a.get_id() != b.get_id() and self._fresh(n, a.get_id(), b.get_id()):
+                        self._instances.append(said.at(a, b))
         for n, f in enumerate(self.domain.firsts):
             w = f.witness
             if self._fresh("first", n):
                 self._instances.append(self._between_ends(f))
-            for t in [] if self.searched else terms:
+            if self.searched:
+                continue
+            said = self._template(("first", n), lambda t, f=f: _none_below(f, t), 1)
+            ends = [t for g in self.domain.firsts for t in (g.witness, self.domain.note(g.witness - 1))]
+            indices = [self.env[x] for x in ("i", "j") if x in self.env]
+            for t in [*_together(reads, said.tables), *ends, *indices] if said.tables else everywhere:
                 if t.get_id() != w.get_id() and self._fresh("below", n, t.get_id()):
-                    self._instances.append(z3.Implies(z3.And(f.lo <= t, t < w), z3.Not(f.predicate(t))))
+                    self._instances.append(said.at(t))
+
+    def _template(self, key: object, say: Callable[..., Any], variables: int) -> Template:
+        if key not in self._templates:
+            self._templates[key] = self.domain.template(say, variables)
+        return self._templates[key]
 
     def _between_ends(self, f: First) -> Any:
         """A `first` lies between its ends and satisfies its condition, or is the upper end."""
@@ -199,9 +270,8 @@ class World:
         points = [self.domain.const(k) for k in range(-1, bound + 2)]
         out += [self.at(fact, t) for fact in self.facts.facts if fact.over is not None for t in points]
         for f in self.domain.firsts:
-            w = f.witness
             out.append(self._between_ends(f))
-            out += [z3.Implies(z3.And(f.lo <= t, t < w), z3.Not(f.predicate(t))) for t in points]
+            out += [_none_below(f, t) for t in points]
         return [*out, *self.domain.axioms]
 
     def read(self, model: Any, most: int) -> dict[str, Value] | None:
@@ -228,6 +298,16 @@ class World:
                 entries[at] = number(value.entries(*(self.domain.const(int(k)) for k in at)))
             out[p.name] = TableValue(entries)
         return out
+
+
+def _none_below(f: First, t: Any) -> Any:
+    """Below a `first`, nothing satisfies its condition."""
+    return z3.Implies(z3.And(f.lo <= t, t < f.witness), z3.Not(f.predicate(t)))
+
+
+def _together(reads: Mapping[str, Sequence[Any]], tables: Iterable[str]) -> list[Any]:
+    """The indices at which some of the tables is read, each once."""
+    return list({t.get_id(): t for name in tables for t in reads.get(name, ())}.values())
 
 
 def _steps(fact: Fact) -> Iterator[Step]:
