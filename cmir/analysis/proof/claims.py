@@ -180,21 +180,23 @@ def ends_inside(table: TableOp, facts: Facts) -> Claim:
     return _nowhere(table, facts, f"a span of @{table.sym_name.data} leaves the axis", wrong)
 
 
-def overlaps(table: TableOp) -> list[tuple[str, Expr]]:
-    """Where two slots that `fuse` does not list overlap."""
-    wrong: list[tuple[str, Expr]] = []
+def overlaps(table: TableOp) -> list[tuple[tuple[str, int, int], str, Expr]]:
+    """Where two slots that `fuse` does not list overlap: (region, slot, slot), words, the condition on the index."""
+    wrong: list[tuple[tuple[str, int, int], str, Expr]] = []
     for region in table.regions_of_table:
         for (m, a), (n, b) in combinations(enumerate(region.spans), 2):
             if (m, n) not in region.fused:
                 meet = and_(lt(a.lo.data, b.hi.data), lt(b.lo.data, a.hi.data))
                 both = and_(held(region, table.fixed), a.nonempty, b.nonempty, meet)
-                wrong.append((f"slots {m} and {n} of @{region.sym_name.data} overlap", both))
+                name = region.sym_name.data
+                wrong.append(((name, m, n), f"slots {m} and {n} of @{name} overlap", both))
     return wrong
 
 
 def slots_apart(table: TableOp, facts: Facts) -> Claim:
     """Two slots that `fuse` does not list never overlap."""
-    return _nowhere(table, facts, f"slots of @{table.sym_name.data} overlap and are not fused", overlaps(table))
+    what = f"slots of @{table.sym_name.data} overlap and are not fused"
+    return _nowhere(table, facts, what, [(words, e) for _, words, e in overlaps(table)])
 
 
 def searches(table: TableOp, facts: Facts) -> Claim | None:
@@ -297,9 +299,14 @@ def kernel_slots_apart(preprocess: PreprocessOp, table: TableOp, facts: Facts) -
 
     def questions(world: World) -> list[Any]:
         ends = slots(preprocess, axis, world.env[fixed], world.env, world.domain)
-        world.told += [z3.Not(world.term(e)) for _, e in overlaps(table)]
-        pairs = combinations(ends, 2)
-        return [z3.And(a[0] < a[1], b[0] < b[1], a[0] < b[1], b[0] < a[1]) for a, b in pairs]
+        given = {pair: z3.Not(world.term(e)) for pair, _, e in overlaps(table)}
+        fused = any(region.fused for region in table.regions_of_table)
+        out: list[Any] = []
+        for (m, a), (n, b) in combinations(enumerate(ends), 2):
+            # Two slots are two spans of the table, unless slots are united on the way.
+            apart = list(given.values()) if fused else [g for (_, *pair), g in given.items() if pair == [m, n]]
+            out.append(z3.And(*apart, a[0] < a[1], b[0] < b[1], a[0] < b[1], b[0] < a[1]))
+        return out
 
     def counterexample(env: Env) -> str | None:
         from cmir.interp.preprocess import slot_table

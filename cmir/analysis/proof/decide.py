@@ -1,6 +1,7 @@
 """Proved, refuted in numbers, or unknown: what becomes of the claims about a pass.
 
-z3 is asked for a solution of every question: without the facts about indices first, then with them. None: proved. If
+z3 is asked for a solution of every question: without the facts about indices first, then with ever more of what they
+say. None: proved. If
 there may be one, a counterexample is looked for: among random metadata, in z3's models, and in z3's models of worlds of
 a few rows in which every fact is told at every index. It counts if the metadata satisfy all facts and NumPy finds the
 claim broken. Otherwise the claim is unknown, and that so many draws agreed is all that is said for it.
@@ -23,11 +24,11 @@ from xdsl.ir import Operation
 
 from cmir.analysis.facts import first_violation
 from cmir.analysis.proof.claims import Claim
-from cmir.analysis.proof.world import World
+from cmir.analysis.proof.world import LEVELS, World
 from cmir.analysis.sampling import sample
 from cmir.interp.domain import TableValue, Value
 
-RESOURCES = 10_000_000
+RESOURCES = 20_000_000
 """z3's rlimit per question: some seconds."""
 
 DRAWS = 100
@@ -118,9 +119,9 @@ def _decide(claim: Claim) -> tuple[int, bool, str | int]:
 def _ask(world: World, question: Any) -> Any:
     """None: no solution. Else a model that may be one, or False."""
     answer: Any = False
-    for indexed in (False, True):
+    for level in range(LEVELS):
         try:
-            answer = _check([question, *world.assumptions(indexed)], world, RESOURCES if indexed else RESOURCES // 10)
+            answer = _check([question, *world.assumptions(level)], world)
         except z3.Z3Exception:
             return False
         if answer is None:
@@ -128,14 +129,21 @@ def _ask(world: World, question: Any) -> Any:
     return answer
 
 
-def _check(assertions: Sequence[Any], world: World, resources: int) -> Any:
+def _check(assertions: Sequence[Any], world: World) -> Any:
     """None: unsatisfiable. A model, or False where z3 gives up."""
-    # The tactics of z3's other solvers take longer than these small questions do.
-    solver = z3.SimpleSolver(ctx=world.domain.context)
-    solver.set("rlimit", resources)
-    solver.add(*assertions)
-    result = solver.check()
-    return None if result == z3.unsat else solver.model() if result == z3.sat else False
+    context = world.domain.context
+    for resources, logic in ((RESOURCES // 10, None), (RESOURCES, "QF_UFLIA")):
+        # The tactics of a logic take longer than most of these questions do.
+        solver = z3.SimpleSolver(ctx=context) if logic is None else z3.SolverFor(logic, ctx=context)
+        solver.set("rlimit", resources)
+        try:
+            solver.add(*assertions)
+            result = solver.check()
+        except z3.Z3Exception:  # the product of two unknowns is of no such logic
+            continue
+        if result != z3.unknown:
+            return None if result == z3.unsat else solver.model()
+    return False
 
 
 def _tested(claim: Claim, world: World) -> str | int:
@@ -162,7 +170,7 @@ def _from_small_worlds(claim: Claim) -> str | None:
         world = claim.world()
         questions = claim.questions(world)
         try:
-            model = _check([z3.Or(*questions), *world.ground(bound)], world, RESOURCES)
+            model = _check([z3.Or(*questions), *world.ground(bound)], world)
         except z3.Z3Exception:
             return None
         if isinstance(model, z3.ModelRef) and (words := _from_models(claim, world, [model])) is not None:

@@ -29,6 +29,9 @@ from cmir.interp.domain import TableValue, Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.z3_domain import First, Z3Domain, Z3Table
 
+LEVELS = 3
+"""Of assumptions: of few, then of more."""
+
 ROUNDS = 2
 """Facts bring in index terms at which they are told again."""
 
@@ -136,6 +139,7 @@ class World:
         self._pointwise = [
             f for f in facts.facts if f.over is not None and not _is_neighbours(f) and not _reads_first(f)
         ]
+        self._level = 0
         self._instances: list[Any] = []
         self._seen: set[tuple[object, ...]] = set()
         self._templates: dict[object, Template] = {}
@@ -161,29 +165,30 @@ class World:
 
     # What is assumed.
 
-    def assumptions(self, indexed: bool) -> list[Any]:
-        """What may be assumed; with `indexed`, the facts over indices and the meaning of `first` too.
+    def assumptions(self, level: int) -> list[Any]:
+        """What may be assumed. Level 0: without facts over indices and the meaning of `first`; level 1: those where
+        their tables are read; level 2: those at every index there is.
 
         The terms of all questions are built by the time that this is asked for.
         """
-        if not indexed:
-            return [*self.told, *self.domain.axioms]
-        for _ in range(0 if self._instances else ROUNDS):
-            self._tell()
-        return [*self.told, *self.domain.axioms, *self._instances]
+        while self._level < level:
+            self._level += 1
+            for _ in range(ROUNDS):
+                self._tell(everywhere=self._level == LEVELS - 1)
+        return [*self.told, *self.domain.axioms, *(self._instances if level else ())]
 
     def _fresh(self, *key: object) -> bool:
         known = key in self._seen or len(self._instances) > INSTANCES
         self._seen.add(key)
         return not known
 
-    def _tell(self) -> None:
-        everywhere = list(self.domain.indices.values())
-        self._kept += everywhere
-        reads = {name: list(indices.values()) for name, indices in self.domain.reads.items()}
+    def _tell(self, everywhere: bool) -> None:
+        noted = list(self.domain.indices.values())
+        self._kept += noted
+        reads = {name: noted if everywhere else list(at.values()) for name, at in self.domain.reads.items()}
         for fact in self._pointwise:
             said = self._template(fact, lambda t, fact=fact: self.at(fact, t), 1)
-            for t in _together(reads, said.tables) if said.tables else everywhere:
+            for t in _together(reads, said.tables) if said.tables and not everywhere else noted:
                 if self._fresh(fact, t.get_id()):
                     self._instances.append(said.at(t))
         for n, step in enumerate(self._steps):
@@ -201,7 +206,7 @@ class World:
             said = self._template(("first", n), lambda t, f=f: _none_below(f, t), 1)
             ends = [t for g in self.domain.firsts for t in (g.witness, self.domain.note(g.witness - 1))]
             indices = [self.env[x] for x in ("i", "j") if x in self.env]
-            for t in [*_together(reads, said.tables), *ends, *indices] if said.tables else everywhere:
+            for t in [*_together(reads, said.tables), *ends, *indices] if said.tables and not everywhere else noted:
                 if t.get_id() != w.get_id() and self._fresh("below", n, t.get_id()):
                     self._instances.append(said.at(t))
 
