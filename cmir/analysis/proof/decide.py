@@ -31,6 +31,9 @@ from cmir.interp.domain import TableValue, Value
 RESOURCES = 20_000_000
 """z3's rlimit per question: some seconds."""
 
+TIMEOUT = 10_000
+"""Milliseconds per question."""
+
 DRAWS = 100
 """Random metadata that an open claim is tried on, of about `SIZE` rows."""
 SIZE = 16
@@ -108,6 +111,8 @@ def _decide(claim: Claim) -> tuple[int, bool, str | int]:
         answer = _ask(world, question)
         still_open |= answer is not None
         models += [answer] if isinstance(answer, z3.ModelRef) else []
+        if answer is False:  # given up, as others of the claim would be
+            break
     if not still_open:
         return len(questions), True, 0
     found = _tested(claim, world)
@@ -119,9 +124,17 @@ def _decide(claim: Claim) -> tuple[int, bool, str | int]:
 def _ask(world: World, question: Any) -> Any:
     """None: no solution. Else a model that may be one, or False."""
     answer: Any = False
+    divisions = _divisions(question)
+    if divisions and _check([z3.substitute(question, *divisions), *world.told], world) is None:
+        return None
+    known = -1
     for level in range(LEVELS):
         try:
-            answer = _check([question, *world.assumptions(level)], world)
+            assumptions = world.assumptions(level)
+            if len(assumptions) == known:  # there is no more to tell
+                continue
+            known = len(assumptions)
+            answer = _check([question, *assumptions], world)
         except z3.Z3Exception:
             return False
         if answer is None:
@@ -136,6 +149,7 @@ def _check(assertions: Sequence[Any], world: World) -> Any:
         # The tactics of a logic take longer than most of these questions do.
         solver = z3.SimpleSolver(ctx=context) if logic is None else z3.SolverFor(logic, ctx=context)
         solver.set("rlimit", resources)
+        solver.set("timeout", TIMEOUT)  # which the resource count all but never leaves to it
         try:
             solver.add(*assertions)
             result = solver.check()
@@ -144,6 +158,22 @@ def _check(assertions: Sequence[Any], world: World) -> Any:
         if result != z3.unknown:
             return None if result == z3.unsat else solver.model()
     return False
+
+
+def _divisions(question: Any) -> list[tuple[Any, Any]]:
+    """Every quotient and remainder, with an unknown to stand for it: often they are the same on both sides."""
+    found: dict[int, tuple[Any, Any]] = {}
+    seen: set[int] = set()
+    todo = [question]
+    while todo:
+        term = todo.pop()
+        if term.get_id() in seen or not z3.is_app(term):
+            continue
+        seen.add(term.get_id())
+        if z3.is_idiv(term) or z3.is_mod(term):
+            found[term.get_id()] = term, z3.Int(f"quotient!{len(found)}", term.ctx)
+        todo += term.children()
+    return list(found.values())
 
 
 def _tested(claim: Claim, world: World) -> str | int:
