@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from cmir.analysis.facts import facts_of, first_violation
+from cmir.analysis.facts import Facts, facts_of, first_violation
 from cmir.analysis.reads import reads_of
 from cmir.analysis.sampling import Draw, sample
 from cmir.dialects.attention import ROLES, KernelOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
+from cmir.interp.domain import TableValue, Value
 from cmir.interp.masks import paint, spec_mask, table_intervals, table_mask
 from cmir.interp.preprocess import NO_INDEX, kernel_mask, slot_table, status_word
 from cmir.tools.driver import parse, run_pipeline
@@ -95,14 +96,55 @@ def check_kernels(module: ModuleOp, draws: Sequence[Draw], masks: Sequence[np.nd
 
 
 def wanted_status(spec: SpecOp, draw: Draw) -> int:
-    """Of a draw that satisfies the facts: the first entry of a free table that the rule reads but that is not there."""
-    facts = facts_of(spec)
-    broken = first_violation(replace(facts, facts=reads_of(spec)), draw.env)
+    """The first broken fact and where; of a draw that satisfies them all, the first entry of a free table that the rule
+    reads but that is not there."""
+    declared = facts_of(spec)
+    checked = replace(declared, facts=(*declared.facts, *reads_of(spec)))
+    broken = first_violation(checked, draw.env)
     if broken is None:
         return 0
     fact, index = broken
-    number = len(facts.facts) + reads_of(spec).index(fact) + 1
-    return number << 32 | (NO_INDEX if index is None else index)
+    return (checked.facts.index(fact) + 1) << 32 | (NO_INDEX if index is None else index)
+
+
+WILD = (-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 1)
+
+
+def garbage(facts: Facts, rng: np.random.Generator, size: int) -> Draw:
+    """Any int32 as metadata; of free tables one entry at least."""
+    env: dict[str, Value] = {"rows": int(rng.integers(0, size)), "cols": int(rng.integers(0, size))}
+
+    def ints(*shape: int) -> np.ndarray:
+        near, far = rng.integers(-3, size + 3, shape), rng.choice(WILD, shape)
+        return np.where(rng.random(shape) < rng.choice([0, 0.2, 1]), far, near)
+
+    for p in facts.parameters:
+        length = {"row": int(env["rows"]), "col": int(env["cols"])}.get(p.kind, int(rng.integers(1, size)))
+        shape = (length,) if p.entries is None else (length, p.entries)
+        env[p.name] = TableValue(ints(*shape)) if p.is_table else int(ints())
+    return Draw(env)
+
+
+def check_garbage(module: ModuleOp, count: int = 8, size: int = 12) -> int:
+    """Of kernels that `check` made: whatever the metadata are, the status names the fact that NumPy finds broken first,
+    ends lie within their axis, and tiles are those of the ends. How many draws broke a fact."""
+    spec, rng, found = spec_in(module), np.random.default_rng(3), 0
+    preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
+    kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+    for _ in range(count):
+        draw = garbage(facts_of(spec), rng, size)
+        where = f"where {words(draw)}:\n{module}"
+        status = status_word(preprocess, draw.env)
+        assert status == wanted_status(spec, draw), f"status {where}"
+        found += status != 0
+        for axis, other in (("rows", "cols"), ("cols", "rows")):
+            if preprocess.slots_of(axis) is not None:
+                lo, hi = slot_table(preprocess, axis, draw.env).transpose(1, 0, 2)
+                length = int(draw.env[other])
+                assert ((lo >= 0) & (lo <= hi) & (hi <= length) | (lo == 0) & (hi == 0)).all(), f"{axis} {where}"
+        for kernel in kernels:
+            assert kernel_mask(kernel, preprocess, draw.env, (4, 3)).shape == (draw.env["rows"], draw.env["cols"])
+    return found
 
 
 def check_lowered(module: ModuleOp, draws: Sequence[Draw], masks: Sequence[np.ndarray], tile: tuple[int, int]) -> None:

@@ -61,6 +61,8 @@ PARAMETERS = (
     "%s: index, %t: !maskspec.table<row>, %c: !maskspec.table<col>, %f: !maskspec.table<free>, %w: index = 3, "
     "%g: index, %lo: !maskspec.table<row x 2>, %hi: !maskspec.table<row x 2>, %pair: !maskspec.table<free x 3>"
 )
+BOTTOM_RIGHT = add(var("i"), make("sub", var("cols"), var("rows")))
+"""Written as `maskspec.position bottom_right %i`."""
 ROW, COLUMN, ANY = "row", "column", "any"
 
 
@@ -81,6 +83,8 @@ def atoms(draw: st.DrawFn) -> Expr:
                 lookup("f", add(var("i"), offset)),
                 lookup("f", make("floordiv", var("j"), const(2))),
                 lookup("f", var("s")),
+                lookup("f", lookup("t", var("i"))),
+                BOTTOM_RIGHT,
                 lookup("t", lookup("t", var("i"))),
                 lookup("lo", var("i"), const(draw(st.integers(0, 1)))),
                 lookup("hi", add(var("i"), offset), const(draw(st.integers(-1, 2)))),
@@ -121,12 +125,16 @@ def terms(draw: st.DrawFn, depth: int = 2) -> Expr:
 @st.composite
 def comparisons(draw: st.DrawFn, depth: int = 1) -> Expr:
     a, b = draw(terms(depth)), draw(terms(depth))
-    return draw(st.sampled_from([lt, le, lt, le, eq]))(a, b)
+    return draw(st.sampled_from([lt, le, lt, le, eq, unequal]))(a, b)
+
+
+def unequal(a: Expr, b: Expr) -> Expr:
+    return not_(eq(a, b))
 
 
 @st.composite
 def rules(draw: st.DrawFn, depth: int = 2) -> Expr:
-    shape = draw(st.sampled_from(["leaf", "and", "or", "not", "exists", "slots"])) if depth else "leaf"
+    shape = draw(st.sampled_from(["leaf", "and", "or", "not", "exists", "forall", "slots"])) if depth else "leaf"
     match shape:
         case "and" | "or":
             parts = draw(st.lists(rules(depth - 1), min_size=2, max_size=3))
@@ -137,23 +145,24 @@ def rules(draw: st.DrawFn, depth: int = 2) -> Expr:
             index, number = draw(st.sampled_from([var("i"), add(var("i"), const(1))])), var("d")
             inside = and_(le(lookup("lo", index, number), var("j")), lt(var("j"), lookup("hi", index, number)))
             return make("exists", const(0), const(1), inside, data="d")
-        case "exists":
+        case "exists" | "forall":
             lo = draw(st.integers(-2, 1))
             a, b = draw(terms(1)), draw(terms(1))
             body = draw(st.sampled_from([lt, le, eq]))(add(a, mul(var("d"), const(draw(st.integers(1, 3))))), b)
-            return make(
-                "exists", const(lo), const(lo + draw(st.integers(0, 2))), and_(body, draw(comparisons(0))), data="d"
-            )
+            other, last = draw(comparisons(0)), const(lo + draw(st.integers(0, 2)))
+            if shape == "exists":
+                return make("exists", const(lo), last, and_(body, other), data="d")
+            return not_(make("exists", const(lo), last, not_(or_(body, other)), data="d"))
         case _:
             return draw(comparisons(1))
 
 
 @st.composite
-def specs(draw: st.DrawFn) -> str:
+def specs(draw: st.DrawFn, depth: int = 2) -> str:
     facts = draw(st.lists(st.sampled_from(FACTS), unique=True, max_size=5))
     lines = [f"maskspec.spec @random({PARAMETERS}) {{", "  maskspec.assume 1 <= g", *(f"  {fact}" for fact in facts)]
     for n, (lo, hi) in enumerate(draw(st.sampled_from(GUARDS))):
-        lines += [f"  maskspec.region @r{n} rows [{lo}, {hi}) (%i, %j) {{", *Surface().rule(draw(rules())), "  }"]
+        lines += [f"  maskspec.region @r{n} rows [{lo}, {hi}) (%i, %j) {{", *Surface().rule(draw(rules(depth))), "  }"]
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -190,7 +199,12 @@ class Surface:
             return self.new(f"maskspec.{e.name}") if e.name in ("rows", "cols") else f"%{e.name}"
         if e.op == "exists":
             return self.exists(e)
+        if e == BOTTOM_RIGHT:
+            return self.new("maskspec.position bottom_right %i")
         args = [self.value(a) for a in e.args]
+        if e.op == "not" and e.args[0].op == "eq":
+            first, second = (self.value(a) for a in e.args[0].args)
+            return self.new(f"arith.cmpi ne, {first}, {second} : index")
         if e.op in ("const", "bool"):
             return self.new(
                 f"arith.constant {e.value} : index" if e.op == "const" else f"arith.constant {bool(e.value)!s}".lower()

@@ -81,7 +81,7 @@ def test_the_operators_keep_their_word() -> None:
     desc = describe(40, 30)
     from cmir.runtime.operators import attention_operator
 
-    torch.library.opcheck(attention_operator, (q, k, v, desc.memory, desc.header, 0.25))
+    torch.library.opcheck(attention_operator, (q, k, v, desc.memory, desc.header, 0.25, "triton", True))
 
 
 def test_wrong_shapes_are_named_when_the_operator_runs() -> None:
