@@ -27,7 +27,7 @@ SETTINGS = settings(
     deadline=None,
     database=None,
     phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=[*HealthCheck],
+    suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType]  an enumeration, iterated
 )
 SEED = int(os.environ.get("CMIR_FUZZ_SEED", "0"))
 
