@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -16,7 +16,6 @@ from cmir.runtime.metadata import PackedMetadata, form_of, pack
 from cmir.signature import Signature
 
 if TYPE_CHECKING:
-    from cmir.runtime.broken import Origin
     from cmir.runtime.layout import Tokens
 
 if TYPE_CHECKING:
@@ -116,8 +115,8 @@ class Descriptor:
         """The generated module, whose attention kernels fit this descriptor."""
         self.layout = layout
         self._views: dict[str, torch.Tensor] = {}
-        self.origin: Origin | None = None
-        """The metadata that it was made of, for messages; None: not made by a mask."""
+        self.explain: Callable[[Descriptor, int, int, int], str] | None = None
+        """What is said of a broken fact (its number, the place, the mask) beside its text; None: not made by a mask."""
         self.tokens: Tokens | None = None
         """Of a mask with a layout, the token at every place of its rows and columns."""
 
@@ -188,7 +187,7 @@ class Descriptor:
             which = f" of mask {int(mask)}" if self.batch else ""
             if len(self.batch) == 2:
                 which += " (sequence {}, head {})".format(*divmod(int(mask), self.batch[1]))
-            values = "" if self.origin is None else self.origin.explain(number, index, int(mask))
+            values = "" if self.explain is None else self.explain(self, number, index, int(mask))
             raise MetadataError(
                 f"mask {self.signature.name!r}: the metadata{which} break the {'declared ' * fact.declared}fact "
                 f"`{fact.text}`{where.format(index)}{values}"

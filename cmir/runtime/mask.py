@@ -580,19 +580,25 @@ class CompiledMask:
 
     def _finished(self, desc: Descriptor, metadata: Mapping[str, Any]) -> Descriptor:
         """The descriptor, with what it was made of, and with the permutation of its layout if there is one."""
-        from cmir.runtime.broken import Origin
-        from cmir.runtime.launch import is_capturing
-
-        if self.signature.facts:
-            lengths = desc.rows, desc.cols
-            desc.origin = Origin(self.checked, metadata, desc.batch, lengths, self._declared, self._user_names)
+        desc.explain = functools.partial(self._explain, metadata)
         if self._orders:
             from cmir.runtime.layout import tokens_of
 
             desc.tokens = tokens_of(self.name, self._orders, desc.rows, desc.cols, metadata, desc.device)
-        if os.environ.get(CHECK) == "1" and not is_capturing(desc.device):
-            desc.check()
+        if os.environ.get(CHECK) == "1":
+            from cmir.runtime.launch import is_capturing
+
+            if not is_capturing(desc.device):
+                desc.check()
         return desc
+
+    def _explain(self, metadata: Mapping[str, Any], desc: Descriptor, number: int, index: int, mask: int) -> str:
+        """What a descriptor of these metadata has at the place of a broken fact."""
+        from cmir.runtime.broken import Origin
+
+        lengths = desc.rows, desc.cols
+        origin = Origin(self.checked, metadata, desc.batch, lengths, self._declared, self._user_names)
+        return origin.explain(number, index, mask)
 
     @functools.cached_property
     def _declared(self) -> dict[str, SourceLocation]:
