@@ -52,6 +52,8 @@ def main() -> None:
             continue
         attend = attend_with(name)
         for desc in descriptors():
+            if name == "gluon" and desc.tile != (128, 128):  # tiles that its kernels do not take
+                continue
             found = step(attend, desc, make_tensors(1, (2, 1), desc.rows, desc.cols, DIM, BF16))
             torch.cuda.synchronize()
             print(name, desc, float(found[0].float().norm()))

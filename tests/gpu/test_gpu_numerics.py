@@ -99,13 +99,17 @@ def test_every_length_from_1_to_300(attend: Attend, counts: Counts, first: int) 
 
 
 def test_every_length_against_one_table(attend: Attend) -> None:
-    """Documents of one to three tokens: every tile is partial, many rows see one column."""
+    """Documents of one to three tokens: every tile is partial, many rows see one column.
+
+    dq is then a difference of nearly equal numbers, one of which comes from the rounded output: in float16, which
+    rounds eight times finer than bfloat16, its error is again far below the tolerance.
+    """
     mask, rng = zoo.load("causal_document"), np.random.default_rng(1)
     for n in range(1, 301, 7) if GPU else (1, 30):
         document = torch.as_tensor(np.cumsum(rng.random(n) < 0.6), dtype=torch.int32, device=DEVICE)
         desc = mask.describe(rows=n, document=document).check()
         visible = shown(mask, rows=n, document=document.cpu())
-        check_attention(attend, desc, visible, make_tensors(1, (2, 1), n, n, DIM, BF16))
+        check_attention(attend, desc, visible, make_tensors(1, (2, 1), n, n, DIM, FP16))
 
 
 @pytest.mark.parametrize("name", ["causal", "global_window_causal", "block_causal"])
