@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from cmir.analysis.linear import difference
 from cmir.dialects import expr as ex
-from cmir.dialects.expr import depends, var
+from cmir.dialects.expr import ROWS, ZERO, depends, var
 from cmir.frontend import functions
 from cmir.frontend.terms import Term
 
@@ -44,6 +44,8 @@ class _Comparison(NamedTuple):
 def cut(rule: Term | bool) -> list[Cut]:
     """The rule as Regions, in the order of their rows; one for all rows where there is nothing to cut at."""
     found = {} if isinstance(rule, bool) else _comparisons(rule)
+    always = {term: value for term, comparison in found.items() if (value := _everywhere(comparison)) is not None}
+    found = {term: comparison for term, comparison in found.items() if term not in always}
     places = _in_order([comparison.place for comparison in found.values()])
     if len(places) > MOST:
         places = []
@@ -56,7 +58,7 @@ def cut(rule: Term | bool) -> list[Cut]:
             for at, place in enumerate(places)
             if difference(place.expr, comparison.place.expr) == 0
         }
-        cuts.append(Cut(lo, hi, _decided(rule, known, {})))
+        cuts.append(Cut(lo, hi, _decided(rule, {**always, **known}, {})))
     return cuts
 
 
@@ -99,6 +101,14 @@ def _comparison(term: Term) -> _Comparison | None:
             side, rest, left = y, x - rest, not left
     # i < rest, i <= rest, rest < i or rest <= i
     return _Comparison(rest if strict == left else rest + 1, left)
+
+
+def _everywhere(comparison: _Comparison) -> bool | None:
+    """The value of a comparison that all rows share: its place is before the first, or after the last."""
+    before, after = (difference(comparison.place.expr, end) for end in (ZERO, ROWS))
+    if before is not None and before <= 0:
+        return not comparison.below
+    return comparison.below if after is not None and after >= 0 else None
 
 
 def _in_order(places: list[Term]) -> list[Term]:

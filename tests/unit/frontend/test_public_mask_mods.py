@@ -280,6 +280,8 @@ CUT: dict[str, tuple[Predicate, int]] = {
     "no_order": (lambda b, h, q, k: torch.where(q < N_FIRST, k <= q, torch.where(q < N_NEXT, k < 3, k >= q)), 2),
     "column": (lambda b, h, q, k: (k < N_FIRST) | (q + k < 9), 1),
     "many": (lambda b, h, q, k: (q < 1) | (q < 3) | (q < 5) | (q < 7) | (q < 9) | (k < 2), 1),
+    "all_rows": (lambda b, h, q, k: (q >= 0) & (k <= q), 1),
+    "no_row": (lambda b, h, q, k: ((q < 0) & (k < N_FIRST)) | (k <= q), 1),
     "never": (lambda b, h, q, k: (q < N_FIRST) & (q >= N_FIRST) & (k < 3), 2),
 }
 """With the number of Regions."""
