@@ -24,6 +24,8 @@ def run(*arguments: str) -> str:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.name)
 def test_an_example_runs(path: Path):
+    if "transformers" in path.name:
+        pytest.importorskip("transformers")
     assert "equal" in run(str(path))
 
 
