@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from cmir.analysis.facts import Facts, conjuncts, covers, in_range
 from cmir.analysis.forms import Forms
 from cmir.analysis.linear import Linear, inequalities, negate, simplify
+from cmir.analysis.points import Points, points_of
 from cmir.analysis.verdict import PROVED, UNKNOWN, Verdict
 from cmir.dialects.expr import (
     COLS,
@@ -35,9 +36,10 @@ from cmir.interp.evaluate import evaluate
 if TYPE_CHECKING:
     import numpy as np
 
+    from cmir.analysis.smt import Prover
+
 DEPTH = 4  # facts that one inequality may be the sum of
 PATIENCE = 24  # questions of one Region that z3 may fail to answer before it is asked no more
-POINTS = 96  # indices of a sampled Region that are tried
 
 
 class Entailment:
@@ -89,87 +91,41 @@ class Entailment:
     # By example.
 
     @cached_property
-    def _points(self) -> list[tuple[dict[str, Value], dict[Expr, Value]]]:
-        """Sampled metadata with up to POINTS indices of the range each, and a memo of what was evaluated there."""
-        import numpy as np
+    def _points(self) -> Points:
+        return points_of(self.facts, self.index, self.lo, self.hi)
 
-        domain = NumpyDomain()
-        out: list[tuple[dict[str, Value], dict[Expr, Value]]] = []
-        for draw in self.facts.samples:
-            env: dict[str, Value] = {
-                **draw.env,
-                **{f"{p.name}_length": len(draw.env[p.name].values) for p in self.facts.parameters if p.kind == "free"},
-            }
-            if self.index is not None:
-                length = int(env["rows" if self.index == "i" else "cols"])
-                lo = max(0, int(evaluate(self.lo, env, domain)))
-                hi = min(length, int(evaluate(self.hi, env, domain)))
-                if lo >= hi:
-                    continue
-                span = (
-                    np.arange(lo, hi)
-                    if hi - lo <= POINTS
-                    else np.unique(np.linspace(lo, hi - 1, POINTS).astype(np.int64))
-                )
-                if hi - lo > POINTS:  # a stretch of neighbours too: grids repeat along it
-                    middle = (lo + hi) // 2
-                    span = np.unique(np.concatenate([span, np.arange(max(lo, middle - POINTS), middle)]))
-                env[self.index] = span
-            out.append((env, {}))
-        return out
-
-    def evaluate_samples(self, e: Expr) -> list[np.ndarray]:
-        """The values of an expression at the sampled points, one array per draw."""
-        import numpy as np
-
-        domain = NumpyDomain()
-        out: list[np.ndarray] = []
-        for env, memo in self._points:
-            shape = np.shape(env[self.index]) if self.index else ()
-            out.append(np.broadcast_to(evaluate(e, env, domain, memo), shape))
-        return out
+    def evaluate_samples(self, e: Expr) -> np.ndarray:
+        """The values of an expression at the sampled points."""
+        return self._points.values(e)
 
     def _by_example(self, claim: Expr) -> Verdict | None:
-        import numpy as np
+        point = self._points.try_out(claim)
+        return None if point is None else Verdict("refuted", self._describe(claim, point))
 
-        known = [len(memo) for _, memo in self._points]
-        broken = [
-            (env, int(np.argmin(holds)))
-            for (env, _), holds in zip(self._points, self.evaluate_samples(claim), strict=True)
-            if not holds.all()
-        ]
-        for (_, memo), count in zip(self._points, known, strict=True):
-            while len(memo) > count:  # a claim is asked once: its terms would fill the memory
-                memo.popitem()
-        if not broken:
-            return None
-        env, position = min(broken, key=lambda b: int(b[0]["rows"]) + int(b[0]["cols"]))  # small numbers are read best
-        return Verdict("refuted", self._describe(claim, env, position))
-
-    def _describe(self, claim: Expr, env: Mapping[str, Value], position: int) -> str:
-        import numpy as np
-
-        point = {k: v for k, v in env.items() if not isinstance(v, TableValue) and k != self.index}
-        if self.index is not None:
-            point[self.index] = np.atleast_1d(env[self.index])[position]
-        domain, full, words = NumpyDomain(), {**env, **point}, dict[str, int]()
+    def _describe(self, claim: Expr, point: Mapping[str, Value]) -> str:
+        """The names that the claim reads with their values, and the entries of tables."""
+        domain, words = NumpyDomain(), dict[str, int]()
         for name in sorted(free_names(claim) | ({self.index} if self.index else set[str]())):
-            if name in point:
+            if name in point and not isinstance(point[name], TableValue):
                 words[name] = int(point[name])
         for term in walk(claim):
-            if term.op == "lookup" and free_names(term) <= full.keys():
-                indices = ", ".join(str(int(evaluate(a, full, domain))) for a in term.args)
-                words[f"{term.name}[{indices}]"] = int(evaluate(term, full, domain))
+            if term.op == "lookup" and free_names(term) <= point.keys():
+                indices = ", ".join(str(int(evaluate(a, point, domain))) for a in term.args)
+                words[f"{term.name}[{indices}]"] = int(evaluate(term, point, domain))
         return ", ".join(f"{k}={v}" for k, v in words.items())
 
     # By z3.
 
-    def _by_z3(self, claim: Expr) -> Verdict:
-        from cmir.analysis.smt import Question  # imports z3
+    @cached_property
+    def _prover(self) -> Prover:
+        from cmir.analysis.smt import Prover  # imports z3
 
+        return Prover(self.facts, self.index, self.lo, self.hi)
+
+    def _by_z3(self, claim: Expr) -> Verdict:
         if self.patience == 0:
             return UNKNOWN
-        verdict = Question(self.facts, self.index, self.lo, self.hi).ask(claim)
+        verdict = self._prover.ask(claim)
         self.patience -= verdict == UNKNOWN
         return verdict
 

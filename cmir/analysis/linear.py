@@ -60,7 +60,10 @@ class Linear:
         return Linear.of({a: c * k for a, c in self.terms}, self.constant * k)
 
     def coefficient(self, atom: Expr) -> int:
-        return dict(self.terms).get(atom, 0)
+        for a, c in self.terms:
+            if a == atom:
+                return c
+        return 0
 
     def without(self, atom: Expr) -> Linear:
         return Linear(tuple((a, c) for a, c in self.terms if a != atom), self.constant)

@@ -1,7 +1,10 @@
 """Proof by z3: linear integers and uninterpreted tables, the facts instantiated at the index terms of the question.
 
+    claim   start[i] <= i     facts   start[k] <= k for every row k     question   start[i] > i,  start[i] <= i: unsat
+
 Instances leave facts out, so "satisfiable" is no counterexample unless the facts are about scalars alone. z3's resource
-count bounds the work and every question has a context of its own: the answer depends on nothing else.
+count bounds the work. The questions of one range share a context, for building terms takes longer than answering: an
+instance of a fact is built once. An answer depends on the questions asked before it in that range and on nothing else.
 """
 # z3 has no type information worth the name.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -9,12 +12,14 @@ count bounds the work and every question has a context of its own: the answer de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import z3
 
-from cmir.analysis.facts import Fact, Facts
+from cmir.analysis.facts import Fact, Facts, Monotone
 from cmir.analysis.verdict import PROVED, UNKNOWN, Verdict
 from cmir.dialects.expr import Expr, free_names
 from cmir.interp.domain import Value
@@ -26,14 +31,26 @@ INSTANCES = 3_000  # of facts in one question
 ROUNDS = 2  # facts are instantiated at index terms, and once more at the index terms that this brings in
 
 
-class Question:
-    """One z3 query: the claim's negation, the range of the index, and the facts at every index term that occurs."""
+@dataclass(frozen=True)
+class Instance:
+    """What a fact says at index terms (`at`, kept so that their ids stay theirs), and what that brings in: index terms
+    and what is known of divisions."""
+
+    at: tuple[Any, ...]
+    conditions: tuple[Any, ...]
+    indices: Mapping[int, Any]
+    axioms: tuple[Any, ...]
+
+
+class Prover:
+    """Questions about one index in one half-open range (or about scalars alone), under the facts of a spec."""
 
     def __init__(self, facts: Facts, index: str | None, lo: Expr, hi: Expr) -> None:
         self.facts = facts
         self.domain = Z3Domain()
         self.env: dict[str, Value] = {"rows": self.domain.integer("rows"), "cols": self.domain.integer("cols")}
-        self.side: list[Any] = [self.env["rows"] >= 0, self.env["cols"] >= 0]
+        self.instances: dict[Hashable, Instance] = {}
+        self.known: list[Any] = [self.env["rows"] >= 0, self.env["cols"] >= 0]
         for p in facts.parameters:
             if not p.is_table:
                 self.env[p.name] = self.domain.integer(p.name)
@@ -41,7 +58,7 @@ class Question:
             if p.kind == "free":
                 length = self.domain.integer(f"{p.name}_length")
                 self.env[f"{p.name}_length"] = length
-                self.side.append(length >= 0)
+                self.known.append(length >= 0)
             else:
                 length = self.env["rows" if p.kind == "row" else "cols"]
             self.env[p.name] = self.domain.table(p.name, length, p.entries)
@@ -49,30 +66,37 @@ class Question:
             v = self.domain.integer(index)
             self.env[index] = v
             length = self.env["rows" if index == "i" else "cols"]
-            self.side += [v >= 0, v < length, self._term(lo) <= v, v < self._term(hi)]
             self.domain.valid.add((v.get_id(), length.get_id()))
+            self.known += [v >= 0, v < length, self.term(lo) <= v, v < self.term(hi)]
             self.domain.note(v)
+        scalars = [self.term(f.condition) for f in facts.facts if f.over is None]
+        self.known = [*scalars, *self.known, *self.domain.axioms]
+        self.first_indices = self.domain.indices
 
-    def _term(self, e: Expr, extra: Mapping[str, Value] | None = None) -> Any:
+    def term(self, e: Expr, extra: Mapping[str, Value] | None = None) -> Any:
         return evaluate(e, {**self.env, **(extra or {})}, self.domain)
 
     def ask(self, claim: Expr) -> Verdict:
-        solver = z3.SolverFor("QF_UFLIA", ctx=self.domain.context)
-        solver.set("rlimit", RESOURCES // 10)
-        solver.add(z3.Not(self._term(claim)))
-        solver.add(*(self._term(f.condition) for f in self.facts.facts if f.over is None))
-        solver.add(*self.side, *self.domain.axioms)
-        told, defined = len(self.side), len(self.domain.axioms)
+        self.domain.indices = dict(self.first_indices)
+        self.domain.firsts, self.domain.axioms = [], []
         try:
-            if solver.check() == z3.unsat:  # many claims need no fact about an index
-                return PROVED
-            if not self._instantiate(claim):
-                return UNKNOWN
-            solver.set("rlimit", RESOURCES)
-            solver.add(*self.side[told:], *self.domain.axioms[defined:])
-            result = solver.check()
+            return self._answer(claim)
         except z3.Z3Exception:  # the product of two unknowns is not linear
             return UNKNOWN
+
+    def _answer(self, claim: Expr) -> Verdict:
+        solver = z3.SolverFor("QF_UFLIA", ctx=self.domain.context)
+        solver.set("rlimit", RESOURCES // 10)
+        solver.add(z3.Not(self.term(claim)), *self.known, *self.domain.axioms)
+        if solver.check() == z3.unsat:  # many claims need no fact about an index
+            return PROVED
+        defined = len(self.domain.axioms)
+        conditions = self._instantiate(claim)
+        if conditions is None:
+            return UNKNOWN
+        solver.set("rlimit", RESOURCES)
+        solver.add(*conditions, *self.domain.axioms[defined:])
+        result = solver.check()
         if result == z3.unsat:
             return PROVED
         if result == z3.sat and self._about_scalars and not self.domain.firsts and not self.domain.axioms:
@@ -86,50 +110,72 @@ class Question:
     def _about_scalars(self) -> bool:
         return not any(p.is_table for p in self.facts.parameters) and all(f.over is None for f in self.facts.facts)
 
-    def _instantiate(self, claim: Expr) -> bool:
+    def _instantiate(self, claim: Expr) -> list[Any] | None:
         """Facts about the tables in question at every index term; `first` terms against every index term.
 
-        Returns whether these are few enough for an answer to come soon.
+        None: they are too many for an answer to come soon.
         """
         tables = self._related(claim)
-        done: set[tuple[object, int, int]] = set()
+        facts = [f for f in self.facts.facts if f.over is not None and self._tables_of(f.condition) <= tables]
+        monotone = [m for m in self.facts.monotone if m.table in tables]
+        widths = sum(self.env[m.table].width or 1 for m in monotone)
+        told: set[Hashable] = set()
+        out: list[Any] = []
 
-        def fresh(what: object, a: int, b: int = 0) -> bool:
-            """Whether this instance is a new one."""
-            known = (what, a, b) in done
-            done.add((what, a, b))
-            return not known
+        def tell(what: Hashable, at: tuple[int, ...], build: Callable[..., Sequence[Any]]) -> None:
+            """The instance of a fact at the index terms of these ids, unless it is told already."""
+            if (what, at) not in told:
+                told.add((what, at))
+                instance = self._instance((what, at), tuple(terms[t] for t in at), build)
+                out.extend(instance.conditions)
+                self.domain.indices |= instance.indices
+                self.domain.axioms += instance.axioms
 
         for _ in range(ROUNDS):
-            terms = list(self.domain.indices.values())
-            widths = [self.env[m.table].width or 1 for m in self.facts.monotone if m.table in tables]
-            if len(terms) ** 2 * sum(widths) > INSTANCES:
-                return False
-            for fact in self.facts.facts:
-                if fact.over is None or not self._tables_of(fact.condition) <= tables:
-                    continue
-                name, lo, hi = fact.over
+            terms = dict(self.domain.indices)
+            if len(terms) ** 2 * widths > INSTANCES:
+                return None
+            for fact in facts:
                 for t in terms:
-                    if fresh(fact, t.get_id()):
-                        inside = z3.And(t >= 0, self._term(lo) <= t, t < self._term(hi), self._exists(fact, t))
-                        self.side.append(z3.Implies(inside, self._term(fact.condition, {name: t})))
-            for m in (m for m in self.facts.monotone if m.table in tables):
-                table, lo, hi = self.env[m.table], self._term(m.lo), self._term(m.hi)
+                    tell(id(fact), (t,), partial(self._holds, fact))
+            for m in monotone:
                 for a in terms:
                     for b in terms:
-                        if a.get_id() != b.get_id() and fresh(m, a.get_id(), b.get_id()):
-                            order = z3.And(lo <= a, a <= b, b < hi, a >= 0, b < table.length)
-                            for t in [()] if table.width is None else [(t,) for t in range(table.width)]:
-                                self.side.append(z3.Implies(order, table.entries(a, *t) <= table.entries(b, *t)))
-            for k, f in enumerate(self.domain.firsts):
+                        if a != b:
+                            tell(id(m), (a, b), partial(self._rises, m))
+            for k, f in enumerate(self.domain.firsts):  # of this question alone, so built anew
                 w = f.witness
-                if fresh("first", k):
-                    self.side.append(z3.If(f.lo < f.hi, z3.And(f.lo <= w, w <= f.hi), w == f.hi))
-                    self.side.append(z3.Implies(z3.And(f.lo < f.hi, w < f.hi), f.predicate(w)))
-                for t in terms:
-                    if fresh("before", k, t.get_id()):
-                        self.side.append(z3.Implies(z3.And(f.lo <= t, t < w), z3.Not(f.predicate(t))))
-        return True
+                if k not in told:
+                    told.add(k)
+                    out.append(z3.If(f.lo < f.hi, z3.And(f.lo <= w, w <= f.hi), w == f.hi))
+                    out.append(z3.Implies(z3.And(f.lo < f.hi, w < f.hi), f.predicate(w)))
+                for t, term in terms.items():
+                    if (k, t) not in told:
+                        told.add((k, t))
+                        out.append(z3.Implies(z3.And(f.lo <= term, term < w), z3.Not(f.predicate(term))))
+        return out
+
+    def _instance(self, key: Hashable, at: tuple[Any, ...], build: Callable[..., Sequence[Any]]) -> Instance:
+        if key not in self.instances:
+            indices, axioms = self.domain.indices, self.domain.axioms
+            self.domain.indices, self.domain.axioms = {}, []
+            conditions = tuple(build(*at))
+            self.instances[key] = Instance(at, conditions, self.domain.indices, tuple(self.domain.axioms))
+            self.domain.indices, self.domain.axioms = indices, axioms
+        return self.instances[key]
+
+    def _holds(self, fact: Fact, t: Any) -> list[Any]:
+        assert fact.over is not None
+        name, lo, hi = fact.over
+        inside = z3.And(t >= 0, self.term(lo) <= t, t < self.term(hi), self._exists(fact, t))
+        return [z3.Implies(inside, self.term(fact.condition, {name: t}))]
+
+    def _rises(self, m: Monotone, a: Any, b: Any) -> list[Any]:
+        """For every integer of an entry: `a <= b` gives `table[a] <= table[b]`."""
+        table, lo, hi = self.env[m.table], self.term(m.lo), self.term(m.hi)
+        order = z3.And(lo <= a, a <= b, b < hi, a >= 0, b < table.length)
+        numbers = [()] if table.width is None else [(t,) for t in range(table.width)]
+        return [z3.Implies(order, table.entries(a, *t) <= table.entries(b, *t)) for t in numbers]
 
     def _tables_of(self, e: Expr) -> frozenset[str]:
         return frozenset(p.name for p in self.facts.parameters if p.is_table) & free_names(e)

@@ -120,11 +120,10 @@ def _fewest(
     """Of `low`, what is never further below all of `high` than a number: it, and how many values lie between."""
     import numpy as np
 
-    holds = entailment.evaluate_samples(given)
+    holds = entailment.evaluate_samples(given).astype(bool)
 
     def sampled(e: Expr) -> int:
-        parts = [v[h.astype(bool)] for v, h in zip(entailment.evaluate_samples(e), holds, strict=True)]
-        return int(max((np.max(v) for v in parts if v.size), default=-1))
+        return int(np.max(entailment.evaluate_samples(e)[holds], initial=-1))
 
     choices: list[tuple[int, int, Expr, Expr]] = []
     for a in dict.fromkeys(low):

@@ -7,7 +7,7 @@ against each other; z3 values are integer and Boolean terms. Neither library is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,16 +26,51 @@ class TableValue:
     values: np.ndarray
     base: int = 0
 
+    def read(self, index: Value, number: Value | None = None) -> Value:
+        """The entries nearest to `index`, or integers `number` of them; 0 where there are none."""
+        import numpy as np
+
+        size = len(self.values)
+        if not size:
+            return np.zeros_like(index if number is None else index + number)
+        nearest = np.clip(index - self.base, 0, size - 1)
+        if number is None:
+            return self.values[nearest]
+        return self.values[nearest, np.clip(number, 0, self.values.shape[1] - 1)]
+
+
+@dataclass(frozen=True)
+class TablesValue(TableValue):
+    """Many tables at once, one after another in `values`: position p of what is evaluated reads the table that begins
+    at entry `starts[p]` and holds `sizes[p]`."""
+
+    starts: np.ndarray = field(kw_only=True)
+    sizes: np.ndarray = field(kw_only=True)
+
+    def read(self, index: Value, number: Value | None = None) -> Value:
+        import numpy as np
+
+        if not len(self.values):
+            return np.zeros_like(index + self.sizes if number is None else index + self.sizes + number)
+        nearest = self.starts + np.clip(index, 0, np.maximum(self.sizes - 1, 0))
+        nearest = np.minimum(nearest, len(self.values) - 1)  # of an empty table at the end
+        if number is None:
+            found = self.values[nearest]
+        else:
+            found = self.values[nearest, np.clip(number, 0, self.values.shape[1] - 1)]
+        return np.where(self.sizes > 0, found, 0)
+
 
 class Domain(Protocol):
-    """The meaning of the operators. `apply` covers every operator that evaluates all its operands."""
+    """The meaning of the operators. `apply` covers every operator that evaluates all its operands; `body(k)` is that of
+    a binder where its name is k, `body(k, env)` the same in another environment."""
 
     def const(self, value: int) -> Value: ...
     def boolean(self, value: bool) -> Value: ...
     def apply(self, op: str, args: Sequence[Value]) -> Value: ...
     def lookup(self, table: Value, index: Value, number: Value | None = None) -> Value: ...
     def quantify(
-        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[..., Value]
     ) -> Value: ...
 
 
@@ -89,16 +124,10 @@ class NumpyDomain:
         return self._table[op](*args)
 
     def lookup(self, table: TableValue, index: Value, number: Value | None = None) -> Value:
-        size = len(table.values)
-        if not size:
-            return self.np.zeros_like(index if number is None else index + number)
-        nearest = self.np.clip(index - table.base, 0, size - 1)
-        if number is None:
-            return table.values[nearest]
-        return table.values[nearest, self.np.clip(number, 0, table.values.shape[1] - 1)]
+        return table.read(index, number)
 
     def quantify(
-        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[..., Value]
     ) -> Value:
         """`exists`: one value of the bound name after another. `first`: all of them along a new leading axis."""
         np = self.np

@@ -47,7 +47,7 @@ class First:
 class Z3Domain:
     """Records, while terms are built, the index terms that facts must be instantiated at and the `first` terms met.
 
-    Every domain has a context of its own: what z3 finds then depends on the question alone.
+    Every domain has a context of its own: what z3 finds does not depend on what other domains were asked.
     """
 
     context: z3.Context = field(default_factory=z3.Context)
@@ -166,7 +166,7 @@ class Z3Domain:
         return self.indices.setdefault(index.get_id(), index)
 
     def quantify(
-        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[..., Value]
     ) -> Value:
         """`first`: its witness. `exists`, whose ends are known: any of its cases."""
         if op == "exists":

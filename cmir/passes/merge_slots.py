@@ -141,7 +141,7 @@ class _Span:
     @cached_property
     def at(self) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
         """(lo, hi, non-empty) at every sampled point, one after another."""
-        lo, hi, when = (_sampled(self.entailment, e) for e in (self.lo, self.hi, self.when))
+        lo, hi, when = (self.entailment.evaluate_samples(e) for e in (self.lo, self.hi, self.when))
         return lo, hi, when.astype(bool) & (lo < hi)
 
     def disjoint(self, other: "_Span") -> bool:
@@ -195,12 +195,6 @@ def _alternatives(e: Expr, op: str) -> Iterator[Linear]:
         yield linear(e)
 
 
-def _sampled(entailment: Entailment, e: Expr) -> "np.ndarray":
-    import numpy as np
-
-    return np.concatenate([np.zeros(0, dtype=np.int64), *(np.atleast_1d(v) for v in entailment.evaluate_samples(e))])
-
-
 def _candidates(
     a: _Span, b: _Span, want: "np.ndarray", want_lo: "np.ndarray", want_hi: "np.ndarray"
 ) -> Iterator[tuple[Expr, Expr, Expr]]:
@@ -211,7 +205,7 @@ def _candidates(
     import numpy as np
 
     (a_lo, a_hi, a_live), (b_lo, b_hi, b_live) = a.at, b.at
-    conditions = {c: _sampled(a.entailment, c).astype(bool) for c in (a.when, b.when) if c != TRUE}
+    conditions = {c: a.entailment.evaluate_samples(c).astype(bool) for c in (a.when, b.when) if c != TRUE}
     choices = {**conditions, a.nonempty: a_live, b.nonempty: b_live}
 
     def ends(

@@ -11,7 +11,7 @@ from cmir.lowering.triton import lowered, print_module
 from cmir.tools import driver
 from cmir.tools.registry import Registry
 
-SECONDS = 3.0
+SECONDS = 2.0
 SLACK = 2.5  # for machines slower than the one that the limit was set on
 
 
