@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cmir.analysis.facts import Facts, conjuncts, covers, in_range
-from cmir.analysis.forms import Forms
-from cmir.analysis.linear import Linear, inequalities, negate, simplify
+from cmir.analysis.forms import STEPS, Forms, Hypotheses
+from cmir.analysis.linear import inequalities, negate, simplify
 from cmir.analysis.points import Points, points_of
 from cmir.analysis.verdict import PROVED, UNKNOWN, Verdict
 from cmir.dialects.expr import (
@@ -24,9 +24,11 @@ from cmir.dialects.expr import (
     ROWS,
     ZERO,
     Expr,
+    ExpressionTooLargeError,
     free_names,
     le,
     or_,
+    size,
     var,
     walk,
 )
@@ -60,22 +62,34 @@ class Entailment:
         return ROWS if self.index == "i" else COLS
 
     def prove(self, claim: Expr) -> Verdict:
-        claim = simplify(claim)
-        if claim not in self.asked:
-            self.asked[claim] = (
-                self._by_form(claim, 0) or self._by_example(claim) or self._by_form(claim, DEPTH) or self._by_z3(claim)
-            )
-        return self.asked[claim]
+        """Whether a claim holds; unknown too where the work of a pass is spent, or the claim too long to be written."""
+        try:
+            claim = simplify(claim)
+            if claim not in self.asked:
+                self.asked[claim] = self._answer(claim)
+            return self.asked[claim]
+        except ExpressionTooLargeError:
+            return UNKNOWN
+
+    def _answer(self, claim: Expr) -> Verdict:
+        if (found := self._by_form(claim, 0)) is not None:
+            return found
+        if self.facts.effort.spent:
+            return UNKNOWN
+        return self._by_example(claim) or self._by_form(claim, DEPTH) or self._by_z3(claim)
 
     # Syntactic.
 
     def _by_form(self, claim: Expr, depth: int) -> Verdict | None:
         if claim == FALSE and self.index is None:
             return Verdict("refuted")
-        return PROVED if Forms(self._hypotheses).holds(claim, depth) else None
+        forms = Forms(self._hypotheses)
+        found = forms.holds(claim, depth)
+        self.facts.effort.charge(STEPS - forms.steps)
+        return PROVED if found else None
 
     @cached_property
-    def _hypotheses(self) -> list[Linear]:
+    def _hypotheses(self) -> Hypotheses:
         """The range of the index, and every fact that holds all over it, as forms >= 0."""
         conditions: list[Expr] = [le(ZERO, ROWS), le(ZERO, COLS)]
         if self.index is not None:
@@ -86,7 +100,7 @@ class Entailment:
                 fact.over[0] == self.index and covers(fact.over[1:], self.lo, self.hi, self._length)
             ):
                 conditions.append(fact.condition)
-        return [f for f in inequalities(conditions) if not f.is_constant]
+        return Hypotheses(inequalities(conditions))
 
     # By example.
 
@@ -99,6 +113,7 @@ class Entailment:
         return self._points.values(e)
 
     def _by_example(self, claim: Expr) -> Verdict | None:
+        self.facts.effort.charge(size(claim) // 4)
         point = self._points.try_out(claim)
         return None if point is None else Verdict("refuted", self._describe(claim, point))
 

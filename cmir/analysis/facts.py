@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from xdsl.ir import Operation
 
+from cmir.analysis.effort import Effort
 from cmir.analysis.linear import difference, simplify
 from cmir.analysis.rules import constant_tables, fold_statics
 from cmir.dialects.expr import COLS, ROWS, TRUE, ZERO, Expr, add, and_, const, depends, le, lookup, show, var, walk
@@ -59,6 +60,8 @@ class Facts:
     monotone: tuple[Monotone, ...]
     constants: Mapping[str, tuple[int, tuple[int, ...]]]
     scale: int = 0  # the largest constant in the clauses: samples must be large enough to tell it from none
+    effort: Effort = field(default_factory=Effort, compare=False)
+    """What is left of the work that the pass that asked for these facts may do."""
 
     def __hash__(self) -> int:
         return hash((self.name, self.parameters, self.facts))

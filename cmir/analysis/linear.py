@@ -36,7 +36,7 @@ from cmir.dialects.expr import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Linear:
     """`constant + sum(coefficient * atom)`, no zero coefficients; the order of `terms` is that of first appearance."""
 
@@ -47,14 +47,18 @@ class Linear:
     def of(terms: Mapping[Expr, int], constant: int) -> Linear:
         return Linear(tuple((a, c) for a, c in terms.items() if c), constant)
 
-    def __add__(self, other: Linear) -> Linear:
+    def plus(self, other: Linear, k: int = 1, constant: int = 0) -> Linear:
+        """`self + k * other + constant`."""
         terms = dict(self.terms)
         for a, c in other.terms:
-            terms[a] = terms.get(a, 0) + c
-        return Linear.of(terms, self.constant + other.constant)
+            terms[a] = terms.get(a, 0) + c * k
+        return Linear.of(terms, self.constant + other.constant * k + constant)
+
+    def __add__(self, other: Linear) -> Linear:
+        return self.plus(other)
 
     def __sub__(self, other: Linear) -> Linear:
-        return self + other.scaled(-1)
+        return self.plus(other, -1)
 
     def scaled(self, k: int) -> Linear:
         return Linear.of({a: c * k for a, c in self.terms}, self.constant * k)

@@ -3,16 +3,13 @@
     draws of metadata   rows=3, start=[0, 0, 2] | rows=2, start=[1, 1]       range [0, rows) of i
     points              rows  3 3 3 2 2     i  0 1 2 0 1     start  entries 0 0 2 1 1, those of draw 2 from entry 3 on
 
-An expression is evaluated at all points at once, for NumPy takes as long for a few numbers as for many. Only a `first`,
-which tries as many positions as there are in the largest draw, is evaluated for one large draw after another.
+An expression is evaluated at all points at once, for NumPy takes as long for a few numbers as for many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cmir.analysis.facts import Facts
@@ -24,54 +21,38 @@ from cmir.interp.evaluate import evaluate
 if TYPE_CHECKING:
     import numpy as np
 
+DENSE = 1 << 16  # positions that one `first` tries in all
 POINTS = 96  # indices of a range that are tried, and as many neighbours
-LARGE = 64  # rows or columns of a draw whose `first` terms are evaluated by themselves
 
 
 class _PointsDomain(NumpyDomain):
-    """Values at points, along the last axis; `runs` are the pieces in which a `first` is evaluated."""
-
-    def __init__(self, runs: Sequence[slice]) -> None:
-        super().__init__()
-        self.runs = runs
+    """Values at points. Where a `first` would try many positions it is searched for by halves, as kernels do: where
+    facts hold its condition is false, then true. Were it not, a claim could seem to fail, or to hold until it is
+    proved: neither makes a proof wrong."""
 
     def quantify(
-        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[..., Value]
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
     ) -> Value:
-        shape = (self.runs[-1].stop,)
-        lo, hi = (self.np.broadcast_to(end, self.np.broadcast_shapes(self.np.shape(end), shape)) for end in (lo, hi))
-
-        def piece(run: slice) -> Value:
-            here = {k: _cut(v, run, shape[0]) for k, v in env.items()}
-            return super(_PointsDomain, self).quantify(
-                op, name, lo[..., run], hi[..., run], here, partial(body, env=here)
-            )
-
-        return self.np.concatenate([piece(run) for run in self.runs], axis=-1)
-
-
-def _cut(value: Value, run: slice, points: int) -> Value:
-    if isinstance(value, TablesValue):
-        return TablesValue(value.values, starts=value.starts[run], sizes=value.sizes[run])
-    return value[..., run] if getattr(value, "shape", ())[-1:] == (points,) else value
+        np = self.np
+        positions = int(np.max(hi, initial=0)) - int(np.min(lo, initial=0))
+        if op == "exists" or positions * np.size(lo + hi) <= DENSE:
+            return super().quantify(op, name, lo, hi, env, body)
+        low, high = np.broadcast_arrays(lo, np.maximum(lo, hi))
+        for _ in range(int(np.max(high - low, initial=0)).bit_length()):
+            middle = (low + high) // 2
+            searching, holds = low < high, body(middle)
+            low, high = np.where(searching & ~holds, middle + 1, low), np.where(searching & holds, middle, high)
+        return np.where(lo < hi, low, hi)
 
 
 @dataclass
 class Points:
-    """Some draws, with some indices each; large draws come last."""
+    """Some draws, with some indices each."""
 
     draws: Sequence[Mapping[str, Any]]
     draw: np.ndarray  # of each point
     env: Mapping[str, Value]  # an integer for each point, and the table it reads
     memo: dict[Expr, Value] = field(default_factory=dict[Expr, Value])  # what was evaluated there
-
-    @cached_property
-    def _domain(self) -> NumpyDomain:
-        sizes = [max(int(d["rows"]), int(d["cols"])) for d in self.draws]
-        ends = [int(self.draw.searchsorted(k, "right")) for k in range(len(self.draws))]
-        cuts = [end for k, end in enumerate(ends) if sizes[k] > LARGE or sizes[k + 1 : k + 2] > [LARGE]]
-        cuts = sorted({0, *cuts, len(self.draw)})
-        return _PointsDomain([slice(a, b) for a, b in pairwise(cuts)])
 
     def values(self, e: Expr) -> np.ndarray:
         """The values of an expression, one for each point."""
@@ -79,7 +60,7 @@ class Points:
 
         if not self.draws:
             return np.zeros(0, np.int64)
-        return np.broadcast_to(evaluate(e, self.env, self._domain, self.memo), self.draw.shape)
+        return np.broadcast_to(evaluate(e, self.env, _PointsDomain(), self.memo), self.draw.shape)
 
     def try_out(self, claim: Expr) -> dict[str, Value] | None:
         """The smallest of the points where a claim fails; None: it holds at all. Nothing is kept in the memo."""
@@ -106,7 +87,6 @@ def points_of(facts: Facts, index: str | None, lo: Expr, hi: Expr) -> Points:
         env = {**draw.env, **{length_name(name): len(draw.env[name].values) for name in free}}
         span = np.zeros(1, np.int64) if index is None else _spread(env, index, lo, hi)
         found += [(env, span)] if len(span) else []
-    found.sort(key=lambda f: max(int(f[0]["rows"]), int(f[0]["cols"])) > LARGE)
     draws, counts = [d for d, _ in found], np.array([len(span) for _, span in found], dtype=np.int64)
     out: dict[str, Value] = {}
     for name, value in draws[0].items() if draws else ():

@@ -19,6 +19,7 @@ from typing import Any
 
 import z3
 
+from cmir.analysis.effort import QUESTION
 from cmir.analysis.facts import Fact, Facts, Monotone
 from cmir.analysis.verdict import PROVED, UNKNOWN, Verdict
 from cmir.dialects.expr import Expr, free_names
@@ -88,12 +89,14 @@ class Prover:
         solver = z3.SolverFor("QF_UFLIA", ctx=self.domain.context)
         solver.set("rlimit", RESOURCES // 10)
         solver.add(z3.Not(self.term(claim)), *self.known, *self.domain.axioms)
+        self.facts.effort.charge(QUESTION)
         if solver.check() == z3.unsat:  # many claims need no fact about an index
             return PROVED
         defined = len(self.domain.axioms)
         conditions = self._instantiate(claim)
         if conditions is None:
             return UNKNOWN
+        self.facts.effort.charge(QUESTION + len(conditions))
         solver.set("rlimit", RESOURCES)
         solver.add(*conditions, *self.domain.axioms[defined:])
         result = solver.check()

@@ -62,15 +62,14 @@ class TablesValue(TableValue):
 
 
 class Domain(Protocol):
-    """The meaning of the operators. `apply` covers every operator that evaluates all its operands; `body(k)` is that of
-    a binder where its name is k, `body(k, env)` the same in another environment."""
+    """The meaning of the operators. `apply` covers every operator that evaluates all its operands."""
 
     def const(self, value: int) -> Value: ...
     def boolean(self, value: bool) -> Value: ...
     def apply(self, op: str, args: Sequence[Value]) -> Value: ...
     def lookup(self, table: Value, index: Value, number: Value | None = None) -> Value: ...
     def quantify(
-        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[..., Value]
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
     ) -> Value: ...
 
 
@@ -127,7 +126,7 @@ class NumpyDomain:
         return table.read(index, number)
 
     def quantify(
-        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[..., Value]
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
     ) -> Value:
         """`exists`: one value of the bound name after another. `first`: all of them along a new leading axis."""
         np = self.np

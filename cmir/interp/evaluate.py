@@ -27,11 +27,7 @@ def evaluate(e: Expr, env: Mapping[str, Value], domain: Domain, memo: dict[Expr,
             out = domain.lookup(env[e.name], *(evaluate(a, env, domain, memo) for a in e.args))
         case op if op in BINDERS:
             lo, hi = (evaluate(a, env, domain, memo) for a in e.args[:2])
-
-            def body(k: Value, env: Mapping[str, Value] = env) -> Value:
-                return evaluate(e.args[2], {**env, e.name: k}, domain)
-
-            out = domain.quantify(op, e.name, lo, hi, env, body)
+            out = domain.quantify(op, e.name, lo, hi, env, lambda k: evaluate(e.args[2], {**env, e.name: k}, domain))
         case op:
             out = domain.apply(op, [evaluate(a, env, domain, memo) for a in e.args])
     memo[e] = out

@@ -166,7 +166,7 @@ class Z3Domain:
         return self.indices.setdefault(index.get_id(), index)
 
     def quantify(
-        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[..., Value]
+        self, op: str, name: str, lo: Value, hi: Value, env: Mapping[str, Value], body: Callable[[Value], Value]
     ) -> Value:
         """`first`: its witness. `exists`, whose ends are known: any of its cases."""
         if op == "exists":

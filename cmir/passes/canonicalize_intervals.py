@@ -28,10 +28,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from cmir.analysis.effort import remark_if_spent
 from cmir.analysis.entailment import Entailment, implies
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.linear import negate, simplify
-from cmir.dialects.expr import FALSE, TRUE, Expr, and_, le, make
+from cmir.dialects.expr import FALSE, TRUE, Expr, ExpressionTooLargeError, and_, le, make
 from cmir.dialects.interval import SpanOp, TableOp, spec_of_table
 
 
@@ -50,7 +51,7 @@ class CanonicalizeIntervals(ModulePass):
 
 
 def canonicalize(table: TableOp, facts: Facts) -> None:
-    """Simplify every span of the table in place."""
+    """Simplify every span of the table in place, as far as the work of a pass goes."""
     for region in table.regions_of_table:
         entailment = Entailment(facts, table.fixed, region.lo.data, region.hi.data)
         for span in region.spans:
@@ -60,6 +61,7 @@ def canonicalize(table: TableOp, facts: Facts) -> None:
                 region.body.block.insert_op_before(new, span)
             span.detach()
             span.erase()
+    remark_if_spent(facts.effort, table, f"@{table.sym_name.data}")
 
 
 def _span(span: SpanOp, entailment: Entailment) -> SpanOp | None:
@@ -97,7 +99,10 @@ def simplify_under(entailment: Entailment, e: Expr, given: Expr = TRUE) -> Expr:
             return make("first", down(lo), down(hi), body, data=term.data)
         return rewrite(Expr(term.op, tuple(map(down, term.args)), term.data)) if term.args else term
 
-    return simplify(down(simplify(e)))
+    try:
+        return simplify(down(simplify(e)))
+    except ExpressionTooLargeError:
+        return e
 
 
 def _extremum(term: Expr, proved: Callable[[Expr], bool]) -> Expr:

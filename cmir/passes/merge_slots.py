@@ -35,10 +35,24 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from cmir.analysis.effort import remark_if_spent
 from cmir.analysis.entailment import Entailment, implies, negation
 from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.linear import Linear, linear
-from cmir.dialects.expr import FALSE, TRUE, Expr, and_, eq, le, maximum, minimum, or_, select, size
+from cmir.dialects.expr import (
+    FALSE,
+    TRUE,
+    Expr,
+    ExpressionTooLargeError,
+    and_,
+    eq,
+    le,
+    maximum,
+    minimum,
+    or_,
+    select,
+    size,
+)
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp, closure_of_fuse, spec_of_table
 from cmir.passes.canonicalize_intervals import simplify_under
 
@@ -74,6 +88,7 @@ def merge(table: TableOp, facts: Facts, proofs: int = PROOFS) -> TableOp:
     if table.residual_span is not None:
         return table.clone()
     regions = [_merge_region(table, region, facts, proofs) for region in table.regions_of_table]
+    remark_if_spent(facts.effort, table, f"@{table.sym_name.data}")
     slots = max((len(r.spans) for r in regions), default=0)
     out = TableOp(table.sym_name.data, table.spec.data, table.axis.data, regions, slots)
     out.location = table.location
@@ -150,6 +165,8 @@ class _Span:
             return False
         if self._ends_before(other) or other._ends_before(self):
             return True
+        if self.entailment.facts.effort.spent:
+            return False
         apart = or_(le(self.hi, other.lo), le(other.hi, self.lo))
         return self.entailment.prove(or_(apart, negation(and_(self.nonempty, other.nonempty)))).proved
 
@@ -170,7 +187,15 @@ class _Span:
 
     def unite(self, other: "_Span", proofs: int, budget: _Budget) -> "_Span | None":
         """One span equal to the union, if a candidate is proved to be."""
+        try:
+            return None if self.entailment.facts.effort.spent else self._unite(other, proofs, budget)
+        except ExpressionTooLargeError:
+            return None
+
+    def _unite(self, other: "_Span", proofs: int, budget: _Budget) -> "_Span | None":
         import numpy as np
+
+        self.entailment.facts.effort.charge(1)
 
         (a_lo, a_hi, a), (b_lo, b_hi, b) = self.at, other.at
         if not bool((~(a & b) | (np.maximum(a_lo, b_lo) <= np.minimum(a_hi, b_hi))).all()):

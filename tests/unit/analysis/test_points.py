@@ -14,6 +14,7 @@ from cmir.tools.driver import parse
 
 SPEC = """maskspec.spec @m(%s: index, %a: !maskspec.table<row>, %f: !maskspec.table<free>) {
   maskspec.assume 0 <= s and s <= rows
+  maskspec.nondecreasing a
   maskspec.region @all rows [0, rows) { maskspec.clause j < i + 90 }
 }"""
 
@@ -28,7 +29,8 @@ TERMS = (
     "a[i + 1] - a[s]",
     "f[i] + f_length",
     "first k in [0, rows) : i <= a[k]",
-    "first k in [a[i], rows + s) : f[k] < i",
+    "first k in [a[i], rows + s) : i < 2 * k + f[i]",
+    "first k in [i, a[i]) : s <= k + first n in [0, rows) : k <= a[n]",
     "select(i < s, first k in [i, rows) : s <= k, f[f[i]])",
 )
 
