@@ -4,10 +4,11 @@ A warpgroup owns 64 FIXED positions (query rows in the forward pass, keys in the
 ones. It never compares a pair: what it sees of a tile becomes words of one bit a pair, and one select reads them
 (skeletons/hopper.py has the three forms). Two producers make the words:
 
-    intervals   bits [lo - start, hi - start) of a word, clamped: two counts and two shifts a slot, for all its pairs
+    intervals   bits [lo - start, hi - start) of a word, clamped: two differences and two shifts a slot
     memory      the words that the preprocess kernel packed
 
-- *words* of the FIXED axis: line words. Endpoints are loaded once, in `prepare_*`; slots are united by `or`.
+- *words* of the FIXED axis: line words. Endpoints are loaded once, in `prepare_*`, as counts of the columns that a
+  thread has below them; slots are united by `or`.
 - *live words*: many slots of which a tile has few. The tile's own, from the live word of its list entry, are loaded and
   united in a loop.
 - a table of the MOVING axis, where the FIXED one is unbounded: across words, one of the endpoints of every column.
@@ -25,6 +26,10 @@ from cmir.lowering.visibility import Axis
 
 OWN_AXIS: dict[WordRole, Axis] = {"forward": "rows", "backward": "cols"}
 """The axis whose positions are FIXED in a kernel."""
+
+
+AT_ONCE = 3
+"""Live slots whose endpoints are loaded together: about as many as a tile has."""
 
 
 def word_axis(kernel: WordRole, row_slots: int | None, col_slots: int | None) -> Axis:
@@ -54,8 +59,7 @@ def interval_hooks(
     if live:
         words = _live_words(notes, word, none, position)
     elif own:
-        ends = [(f"slots[{2 * k}]", f"slots[{2 * k + 1}]") for k in range(slots)]
-        words = _united(notes, [word.format(lo=lo, hi=hi) for lo, hi in ends], none)
+        words = _united(notes, [f"ends_word(slots[{2 * k}], slots[{2 * k + 1}], start)" for k in range(slots)], none)
     else:
         ends = [("lo", "hi") for _ in notes]
         words = [f"position = {position}", "inside = position < n_table"] if slots else []
@@ -105,7 +109,8 @@ def _own_endpoints(notes: Sequence[str]) -> list[str]:
         return ["return (n_table,)"]
     body = ["position = lines(first, N)", "inside = position < n_table"]
     for slot, note in enumerate(notes):
-        body += [f"# {note}", *(f"{name}{slot} = {_load(end, str(slot))}" for end, name in enumerate(("lo", "hi")))]
+        body.append(f"# {note}")
+        body += [f"{name}{slot} = line_ends({_load(end, str(slot))}, N)" for end, name in enumerate(("lo", "hi"))]
     return [*body, f"return {', '.join(f'lo{slot}, hi{slot}' for slot in range(len(notes)))}"]
 
 
@@ -118,15 +123,21 @@ def _united(notes: Sequence[str], words: Sequence[str], none: str, loads: bool =
 
 
 def _live_words(notes: Sequence[str], word: str, none: str, position: str) -> list[str]:
+    """Slots are taken by threes, whose loads are in flight together: one after another would wait for each."""
+    ends: list[str] = []
+    for k in range(AT_ONCE):
+        ends.append(f"    real = position < gl.where(slot + {k} < end, n_table, 0)")
+        for end, name in enumerate(("lo", "hi")):
+            where = f"table + (2 * slot + {2 * k + end}) * n_table + position"
+            ends.append(f"    {name}{k} = gl.load({where}, mask=real, other=0)")
     return [
         *(f"# {note}" for note in notes),
         f"position = {position}",
-        "inside = position < n_table",
         f"seen = {none}",
         "entry = gl.load(live)",
-        "for slot in range(entry & 0xFFF, (entry >> 12) & 0xFFF):",
-        f"    lo = {_load(0, 'slot')}",
-        f"    hi = {_load(1, 'slot')}",
-        f"    seen |= {word.format(lo='lo', hi='hi')}",
+        "end = (entry >> 12) & 0xFFF",
+        f"for slot in range(entry & 0xFFF, end, {AT_ONCE}):",
+        *ends,
+        *(f"    seen |= {word.format(lo=f'lo{k}', hi=f'hi{k}')}" for k in range(AT_ONCE)),
         "return seen",
     ]

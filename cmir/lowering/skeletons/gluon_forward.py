@@ -18,10 +18,12 @@ from cmir.lowering.skeletons.hopper import (  # hooks use what the skeleton does
     across_layout,  # noqa: F401
     across_word,  # noqa: F401
     columns,  # noqa: F401
+    ends_word,
     fence_async_shared,
     gl,
     gluon,
-    line_word,
+    line_ends,
+    line_word,  # noqa: F401
     lines,
     load_block,
     mbarrier,
@@ -88,8 +90,8 @@ def prepare_forward(table, first, n_table, N: gl.constexpr):
     """What the words of every tile need of the 64 rows from `first`."""
     position = lines(first, N)
     inside = position < n_table
-    lo = gl.load(table + position, mask=inside, other=0)
-    hi = gl.load(table + n_table + position, mask=inside, other=0)
+    lo = line_ends(gl.load(table + position, mask=inside, other=0), N)
+    hi = line_ends(gl.load(table + n_table + position, mask=inside, other=0), N)
     return lo, hi
 
 
@@ -97,7 +99,7 @@ def prepare_forward(table, first, n_table, N: gl.constexpr):
 @gluon.jit
 def words_forward(slots, table, first, start, n_table, live, N: gl.constexpr):
     """Which of the N columns from `start` are visible; `live` points to the live word of the tile."""
-    return line_word(slots[0], slots[1], start, N)
+    return ends_word(slots[0], slots[1], start)
 
 
 # hook: select_forward

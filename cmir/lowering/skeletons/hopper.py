@@ -160,11 +160,11 @@ def columns(start, N: gl.constexpr):
 
 @gluon.jit
 def bits_between(low, high):
-    """A word with the bits from `low` up to `high` set, each from 0 to 32."""
+    """A word with the bits from `low` up to `high` set; below 0 is 0, above 32 is 32."""
     return gl.inline_asm_elementwise(
         "{ .reg .b32 x, y; shl.b32 x, -1, $1; shl.b32 y, -1, $2; not.b32 y, y; and.b32 $0, x, y; }",
         "=r,r,r",
-        [low, high],
+        [gl.maximum(low, 0), gl.maximum(high, 0)],
         dtype=gl.int32,
         is_pure=True,
         pack=1,
@@ -172,26 +172,31 @@ def bits_between(low, high):
 
 
 @gluon.jit
-def own_below(bound, N: gl.constexpr):
-    """How many of a thread's columns lie below its first one plus `bound`: they come in twos, 8 apart."""
-    bound = gl.minimum(gl.maximum(bound, 0), N)
-    return (bound >> 3) * 2 + gl.minimum(bound & 7, 2)
+def line_ends(bound, N: gl.constexpr):
+    """How many of the columns that a thread has of all tiles lie below `bound`, which is as `lines` has it: [64, 4].
+
+    They are 8 i + 2 c and the one after it, for all i: two of every eight. Negative where `bound` is."""
+    own = bound[:, None] - 2 * gl.arange(0, 4, gl.SliceLayout(0, line_layout(N)))[None, :]
+    return 2 * (own >> 3) + gl.minimum(own & 7, 2)
+
+
+@gluon.jit
+def ends_word(lo, hi, start):
+    """Line words [64, 4] of the columns from `start`, for one interval a line, whose ends `line_ends` has counted."""
+    return bits_between(lo - start // 4, hi - start // 4)
 
 
 @gluon.jit
 def line_word(lo, hi, start, N: gl.constexpr):
     """Line words [64, 4] of the columns from `start`, for one interval [lo, hi) a line; lo, hi as `lines` has them."""
-    first = start + 2 * gl.arange(0, 4, gl.SliceLayout(0, line_layout(N)))
-    return bits_between(own_below(lo[:, None] - first[None, :], N), own_below(hi[:, None] - first[None, :], N))
+    return ends_word(line_ends(lo, N), line_ends(hi, N), start)
 
 
 @gluon.jit
 def across_word(lo, hi, first):
     """Across words [2, N] of the lines from `first`, for one interval [lo, hi) a column, as `columns` has them."""
     line = first + 32 * gl.arange(0, 2, gl.SliceLayout(1, across_layout()))
-    low = gl.minimum(gl.maximum(lo[None, :] - line[:, None], 0), 32)
-    high = gl.minimum(gl.maximum(hi[None, :] - line[:, None], 0), 32)
-    return bits_between(low, high)
+    return bits_between(lo[None, :] - line[:, None], hi[None, :] - line[:, None])
 
 
 @gluon.jit

@@ -31,17 +31,17 @@ maskspec.spec @hstu(%history: index, %start: !maskspec.table<row>) {
 // CHECK-NEXT:     position = lines(first, N)
 // CHECK-NEXT:     inside = position < n_table
 // CHECK-NEXT:     # slot 0: region history clause 0, region candidate clause 0
-// CHECK-NEXT:     lo0 = gl.load(table + (2 * 0 + 0) * n_table + position, mask=inside, other=0)
-// CHECK-NEXT:     hi0 = gl.load(table + (2 * 0 + 1) * n_table + position, mask=inside, other=0)
+// CHECK-NEXT:     lo0 = line_ends(gl.load(table + (2 * 0 + 0) * n_table + position, mask=inside, other=0), N)
+// CHECK-NEXT:     hi0 = line_ends(gl.load(table + (2 * 0 + 1) * n_table + position, mask=inside, other=0), N)
 // CHECK-NEXT:     # slot 1: region candidate clause 1
-// CHECK-NEXT:     lo1 = gl.load(table + (2 * 1 + 0) * n_table + position, mask=inside, other=0)
-// CHECK-NEXT:     hi1 = gl.load(table + (2 * 1 + 1) * n_table + position, mask=inside, other=0)
+// CHECK-NEXT:     lo1 = line_ends(gl.load(table + (2 * 1 + 0) * n_table + position, mask=inside, other=0), N)
+// CHECK-NEXT:     hi1 = line_ends(gl.load(table + (2 * 1 + 1) * n_table + position, mask=inside, other=0), N)
 // CHECK-NEXT:     return lo0, hi0, lo1, hi1
 // CHECK:      def words_forward(slots, table, first, start, n_table, live, N: gl.constexpr):
 // CHECK-NEXT:     # slot 0: region history clause 0, region candidate clause 0
-// CHECK-NEXT:     seen = line_word(slots[0], slots[1], start, N)
+// CHECK-NEXT:     seen = ends_word(slots[0], slots[1], start)
 // CHECK-NEXT:     # slot 1: region candidate clause 1
-// CHECK-NEXT:     seen |= line_word(slots[2], slots[3], start, N)
+// CHECK-NEXT:     seen |= ends_word(slots[2], slots[3], start)
 // CHECK-NEXT:     return seen
 // CHECK:      def select_forward(score, words, N: gl.constexpr):
 // CHECK-NEXT:     return select_lines(score, words, N)

@@ -20,7 +20,7 @@ MASKS: list[tuple[str, dict[str, int]]] = [
     ("causal", {}),
     ("hstu", {}),
     ("shared_prompt", {}),
-    ("clear", {"radius": 2, "height": 8, "width": 8, "text": 5}),
+    ("clear", {"radius": 4, "height": 8, "width": 8, "text": 5}),
     ("random_eviction", {}),
     ("strided", {"stride": 8}),
 ]

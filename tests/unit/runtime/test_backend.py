@@ -1,5 +1,6 @@
 """Which kernels `cmir.attention` runs, and what it says where those that were asked for cannot run."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,6 +70,37 @@ def test_what_hopper_takes(
     if why_not:
         with pytest.raises(cmir.CmirError, match=f"backend 'gluon': {why_not}; leave"):
             hopper.choose("gluon", q, v, desc)  # pyright: ignore[reportArgumentType]
+
+
+STRIPES = """
+maskspec.spec @stripes(%h: index) {
+  maskspec.assume 0 <= h and h <= rows
+  maskspec.region @all rows [0, h) {
+    maskspec.clause j < 5
+    maskspec.clause 20 <= j and j < 25
+    maskspec.clause 40 <= j and j < 45
+    maskspec.clause 60 <= j and j < 65
+    maskspec.clause 80 <= j and j < 85
+  }
+}
+"""
+
+
+def test_descriptors_serve_both_backends(tmp_path: Path) -> None:
+    """Portable kernels test the one slot of a column, those of Hopper the live ones of a row: five, of which a tile of
+    16 columns has one or two."""
+    path = tmp_path / "stripes.mlir"
+    path.write_text(STRIPES)
+    mask = cmir.compile(path)
+    assert mask.slots == {"rows": 5, "cols": 1} and set(mask.tests.values()) == {"cols"}
+    assert "live words of 5 slot(s) of rows" in mask.source("gluon")
+    desc = mask.describe(rows=40, cols=96, h=30, tile=(16, 16))
+    assert hopper.tested(desc, "forward")[3] and not hopper.tested(desc, "backward")[3]
+    assert desc.row_count[0, :, 0].tolist() == [6, 6, 0]
+    words = desc.row_live[0, 0, :6]
+    slots = [(word & 0xFFF, word >> 12 & 0xFFF) for word in words.tolist()]
+    assert desc.row_index[0, 0, :6].tolist() == [0, 1, 2, 3, 4, 5]
+    assert slots == [(0, 1), (1, 2), (2, 3), (3, 4), (3, 4), (4, 5)]
 
 
 @pytest.mark.parametrize(
