@@ -71,7 +71,7 @@ class Memory:
     def check_gaps(self, desc: Any) -> None:
         """Nothing was stored between the tensors of a descriptor."""
         words = self.written[desc.memory.data_ptr()].copy()
-        for place in desc._layout.places.values():
+        for place in desc.layout.places.values():
             scale = 2 if place.wide else 1
             size = int(np.prod(place.shape)) * scale
             words[place.offset * scale : place.offset * scale + size] = False

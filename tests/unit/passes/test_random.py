@@ -5,17 +5,27 @@ CMIR_FUZZ=2000 tries that many specs instead of a few, CMIR_FUZZ_SEED=1 others. 
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
+import addresses
+import numpy as np
 import pytest
+import torch
 from counts import Counts
-from differential import check, check_garbage, tables_in
+from differential import check, check_garbage, garbage, tables_in, words
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 from packing import check_packs
 from random_specs import specs
 from test_layout import check_layout, striped, zigzag
 
+import cmir
+from cmir.analysis.sampling import sample
+from cmir.dialects.attention import KernelOp
+from cmir.dialects.descriptor import PreprocessOp
 from cmir.errors import SpecError
+from cmir.interp.domain import TableValue
+from cmir.interp.preprocess import kernel_mask, slot_table, status_word
 
 EXAMPLES = int(os.environ.get("CMIR_FUZZ", "30"))
 # What the compiler rightly refuses of what the grammar of random specs can say.
@@ -80,6 +90,53 @@ def test_layouts_of_random_specs(counts: Counts):
     def run(text: str, order: str):
         refusable(lambda: check_layout(text, [order], ORDERS[order], count=3))
         counts("specs fuzzed, with a layout", 1)
+
+    run()
+
+
+def test_kernels_of_random_specs(counts: Counts, tmp_path: Path):
+    """The printed preprocess kernel, run by Triton's interpreter on good metadata and on garbage: its status, tables
+    and area are those of NumPy, and it touches nothing but its memory."""
+    path, rng = tmp_path / "spec.mlir", np.random.default_rng(5)
+
+    def run_kernels(text: str) -> None:
+        path.write_text(text)
+        mask = cmir.compile(path)
+        preprocess = next(op for op in mask.module.walk() if isinstance(op, PreprocessOp))
+        kernel = next(op for op in mask.module.walk() if isinstance(op, KernelOp))
+        good = sample(mask.facts, count=2, seed=4, size=20)
+        for draw in (*good, garbage(mask.facts, rng, 20), garbage(mask.facts, rng, 20)):
+            if any(p.kind == "free" and not len(draw.env[p.name].values) for p in mask.facts.parameters):
+                continue
+            given = {
+                k: torch.as_tensor(v.values) if isinstance(v, TableValue) else torch.tensor(int(v))
+                for k, v in draw.env.items()
+                if k not in ("rows", "cols")
+            }
+            rows, cols = int(draw.env["rows"]), int(draw.env["cols"])
+            where = f"where {words(draw)}:\n{text}"
+            with addresses.checked() as memory:
+                try:
+                    desc = mask.describe(rows=rows, cols=cols, **given, tile=(16, 16))
+                except cmir.MetadataError as refused:
+                    assert "break the fact" in str(refused)  # one about lengths alone
+                    continue
+                memory.check_gaps(desc)
+            assert desc.status.tolist() == [status_word(preprocess, draw.env)], where
+            for axis, table in (("rows", desc.row_table), ("cols", desc.col_table)):
+                if table is not None:
+                    want = slot_table(preprocess, axis, draw.env)
+                    present = want[:, :1] < want[:, 1:]
+                    assert np.array_equal(np.where(present, table[0].numpy(), 0), np.where(present, want, 0)), where
+            seen = kernel_mask(kernel, preprocess, draw.env, (16, 16))
+            assert desc.area.tolist() == [int(seen.sum())] or status_word(preprocess, draw.env), where
+        counts("specs fuzzed, their kernels run", 1)
+
+    @seed(SEED)
+    @settings(SETTINGS, max_examples=max(1, EXAMPLES // 6))
+    @given(specs(depth=1))
+    def run(text: str):
+        refusable(lambda: run_kernels(text))
 
     run()
 
