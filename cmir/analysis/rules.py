@@ -158,6 +158,23 @@ def divisions(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
             yield op, simplify(reader.values[op.operands[1]])
 
 
+def disjuncts_of(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
+    """The operands of the outermost `or` of a rule, or its clauses: each op with its condition, statics not folded."""
+    if region.is_normal:
+        yield from ((c, c.condition.data) for c in region.clauses)
+        return
+    reader = _SurfaceReader(region)
+    reader.read()
+    end = region.body.block.last_op
+    waiting = [] if end is None else [end.operands[0]]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value.owner, arith.OrIOp):
+            waiting.extend(reversed(value.owner.operands))
+        elif isinstance(value.owner, Operation):
+            yield value.owner, reader.values[value]
+
+
 def conditions_of(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
     """The comparisons and constants of a rule, surface or normal form: each op with its condition, statics not folded.
 

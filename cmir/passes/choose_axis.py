@@ -34,15 +34,19 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from cmir.analysis.origins import origins_of
 from cmir.analysis.symmetry import is_symmetric
 from cmir.dialects.attention import ROLES, TESTS, Test, TestsOp
 from cmir.dialects.expr import Expr, depends, walk
 from cmir.dialects.interval import SpanOp, TableOp
 from cmir.dialects.maskspec import NondecreasingOp, SpecOp
-from cmir.errors import Note, Remark, SpecError, emit_remark, locate
+from cmir.errors import Note, Remark, SourceLocation, SpecError, emit_remark, locate
 from cmir.lowering.visibility import table_axis
 from cmir.passes.extract_intervals import solve_rows
 from cmir.passes.transpose import solve_columns
+
+CAP = 4096
+"""Clauses that one part of a rule may have, to be looked for in it."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,6 @@ def remarks_of(
 
     `spec` is in normal form; remarks point into `surface`, the spec as it was written, where that is another.
     """
-    regions = {r.sym_name.data: r for r in (surface or spec).regions_of_rows}
     for table in tables:
         span = table.residual_span
         if span is None or span.residual is None or span.reason is None:
@@ -124,14 +127,24 @@ def remarks_of(
         instead = "partial tiles are tested by packed bits"
         if not tests.bits:
             instead = f"kernels test the table of {' and '.join(sorted(set(tests.tests.values())))}"
-        place = regions.get(span.origins[0].rpartition(".")[0], surface or spec)
+        place = locate(span) if surface is None else _written(span.origins[0], spec, surface)
         notes = tuple(Note(hint) for hint in _hints(spec, table))
         yield Remark(
             f"mask @{spec.sym_name.data} is unbounded by {axis}: '{span.residual.data}' bounds no interval, "
             f"since {span.reason.data}; {instead}",
-            locate(place),
+            place or locate(surface or spec),
             notes,
         )
+
+
+def _written(origin: str, spec: SpecOp, surface: SpecOp) -> SourceLocation | None:
+    """Where the clause of that name, `region.number`, was written."""
+    name, _, number = origin.rpartition(".")
+    region = next((r for r in spec.regions_of_rows if r.sym_name.data == name), None)
+    written = next((r for r in surface.regions_of_rows if r.sym_name.data == name), None)
+    if region is None or written is None or not number.isdecimal() or int(number) >= len(region.clauses):
+        return None
+    return locate(origins_of(written, [region.clauses[int(number)].literals], CAP)[0])
 
 
 def _hints(spec: SpecOp, table: TableOp) -> Iterator[str]:

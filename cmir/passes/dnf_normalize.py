@@ -37,6 +37,7 @@ from xdsl.rewriter import Rewriter
 from cmir.analysis.divisors import check_divisors
 from cmir.analysis.dnf import TooManyClauses, clauses_of
 from cmir.analysis.linear import simplify
+from cmir.analysis.origins import origins_of
 from cmir.analysis.rules import fold_statics, rule_of
 from cmir.dialects.expr import FALSE, TRUE, and_, free_names
 from cmir.dialects.maskspec import AssumeOp, LayoutOp, MonotoneOp, RegionOp, SpecOp
@@ -113,6 +114,6 @@ class DnfNormalize(ModulePass):
             ) from None
         lo, hi = (simplify(fold_statics(e.data, spec, region)) for e in (region.lo, region.hi))
         out = RegionOp(region.sym_name.data, lo, hi, [and_(*c) for c in clauses])
-        for clause in out.clauses:
-            clause.location = region.location
+        for clause, origin in zip(out.clauses, origins_of(region, clauses, self.max_clauses), strict=True):
+            clause.location = origin.location
         return out

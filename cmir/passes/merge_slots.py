@@ -104,8 +104,9 @@ def _merge_region(table: TableOp, region: RegionOp, facts: Facts, proofs: int) -
     )
     out = RegionOp(region.sym_name.data, region.lo.data, region.hi.data, [s.op() for s in spans], fuse)
     out.location = region.location
+    places = {origin: span.location for span in region.spans for origin in span.origins}
     for op in out.spans:
-        op.location = region.location
+        op.location = places[op.origins[0]]  # of several, the first clause's
     return out
 
 

@@ -4,9 +4,9 @@
 
 // Remarks name the literal and the table that leave an axis unbounded, and what would bound it; they fail nothing.
 
-// CHECK:      {{^.*}}choose_axis_remarks.mlir:25:3: remark: mask @evict is unbounded by rows: {{.*}}
-// CHECK-NEXT:   maskspec.region @all rows [0, rows) {
-// CHECK-NEXT: {{^  \^$}}
+// CHECK:      {{^.*}}choose_axis_remarks.mlir:26:5: remark: mask @evict is unbounded by rows: {{.*}}
+// CHECK-NEXT:     maskspec.clause j <= i and i < evict[j]
+// CHECK-NEXT: {{^    \^$}}
 // CHECK-NEXT: {{^note: 'maskspec.nondecreasing evict' would bound it: declare that if no entry is below the one before, or order the tokens so$}}
 // CHECK-NEXT: remark: mask @neither is unbounded by rows
 // CHECK:      {{^note: 'maskspec.nondecreasing c' would bound it}}
@@ -21,7 +21,7 @@
 // CHECK:      attention.tests of @evict forward cols, dq cols, dkv cols
 
 maskspec.spec @evict(%evict: !maskspec.table<col>) {
-  // expected-remark@+1 {{mask @evict is unbounded by rows: 'i < evict[j]' bounds no interval, since nothing says that table 'evict' is nondecreasing; kernels test the table of cols}}
+  // expected-remark@+2 {{mask @evict is unbounded by rows: 'i < evict[j]' bounds no interval, since nothing says that table 'evict' is nondecreasing; kernels test the table of cols}}
   maskspec.region @all rows [0, rows) {
     maskspec.clause j <= i and i < evict[j]
   }
@@ -44,8 +44,8 @@ maskspec.spec @neither(%t: !maskspec.table<row>, %c: !maskspec.table<col>) {
   maskspec.region @plain rows [0, 5) {
     maskspec.clause j <= i
   }
-  // expected-remark@+2 {{mask @neither is unbounded by rows: 'c[j] <= i' bounds no interval, since nothing says that table 'c' is nondecreasing; partial tiles are tested by packed bits}}
-  // expected-remark@+1 {{mask @neither is unbounded by cols: 't[i] <= j' bounds no interval, since nothing says that table 't' is nondecreasing; partial tiles are tested by packed bits}}
+  // expected-remark@+3 {{mask @neither is unbounded by rows: 'c[j] <= i' bounds no interval, since nothing says that table 'c' is nondecreasing; partial tiles are tested by packed bits}}
+  // expected-remark@+2 {{mask @neither is unbounded by cols: 't[i] <= j' bounds no interval, since nothing says that table 't' is nondecreasing; partial tiles are tested by packed bits}}
   maskspec.region @rest rows [5, rows) {
     maskspec.clause t[i] <= j and c[j] <= i
   }
@@ -55,8 +55,8 @@ maskspec.spec @neither(%t: !maskspec.table<row>, %c: !maskspec.table<col>) {
 
 // What repeats does not repeat in another order; no fact about a table would do.
 maskspec.spec @strided() {
-  // expected-remark@+2 {{mask @strided is unbounded by rows}}
-  // expected-remark@+1 {{mask @strided is unbounded by cols}}
+  // expected-remark@+3 {{mask @strided is unbounded by rows}}
+  // expected-remark@+2 {{mask @strided is unbounded by cols}}
   maskspec.region @all rows [0, rows) {
     maskspec.clause j <= i and (i - j) mod 4 == 0
   }
@@ -66,7 +66,7 @@ maskspec.spec @strided() {
 
 // A fact is no hint where it would not be enough: the sum of the two tables need not be monotone.
 maskspec.spec @difference(%a: !maskspec.table<row>, %b: !maskspec.table<row>) {
-  // expected-remark@+1 {{mask @difference is unbounded by cols}}
+  // expected-remark@+2 {{mask @difference is unbounded by cols}}
   maskspec.region @all rows [0, rows) {
     maskspec.clause a[i] - b[i] <= j
   }

@@ -270,7 +270,7 @@ def test_an_axis_is_forced_as_well() -> None:
 def test_remarks_say_why_and_where(masks: Mapping[str, CompiledMask], tmp_path: Path) -> None:
     assert zoo.load("hstu").remarks == []
     first, second = masks["holes"].remarks
-    assert "holes.mlir:3:3: remark: mask @holes is unbounded by rows: 'i < evict[j]' bounds no interval" in first
+    assert "holes.mlir:4:5: remark: mask @holes is unbounded by rows: 'i < evict[j]' bounds no interval" in first
     assert "table 'evict' is nondecreasing; partial tiles are tested by packed bits" in first
     assert "note: 'maskspec.nondecreasing evict' would bound it" in first
     assert "unbounded by cols: 'since[i] <= j'" in second and "'maskspec.nondecreasing since'" in second
@@ -280,4 +280,4 @@ def test_remarks_say_why_and_where(masks: Mapping[str, CompiledMask], tmp_path: 
     runtime._masks.clear()  # pyright: ignore[reportPrivateUsage]
     path = tmp_path / "copy.mlir"
     path.write_text("\n\n" + SPECS["holes"])
-    assert f"{path}:5:3: remark: mask @holes is unbounded by rows" in cmir.compile(path).remarks[0]
+    assert f"{path}:6:5: remark: mask @holes is unbounded by rows" in cmir.compile(path).remarks[0]
