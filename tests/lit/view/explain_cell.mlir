@@ -46,7 +46,7 @@ maskspec.spec @hstu(%history: index, %start: !maskspec.table<row>) {
 // SEEN:         slot 0  [9, 12), holds row 9
 
 // HISTORY:    @hstu, row 3, column 5: not visible
-// HISTORY:      clause history.0 fails  ({{.*}}explain_cell.mlir:17)
+// HISTORY:      clause history.0 fails  ({{.*}}explain_cell.mlir:18)
 // HISTORY-NEXT:   no   j <= i  5 <= 3
 
 // DRAWN:      drawn: --rows {{[0-9]+}} --cols {{[0-9]+}} --meta history={{[0-9]+}} --meta start={{[-0-9,]+}}
