@@ -16,8 +16,8 @@ maskspec.spec @document(%start: !maskspec.table<row>) {
 // A prefix that everybody sees is seen by rows inside it, too.
 maskspec.spec @prefix_lm(%prefix: index) {
   maskspec.assume 0 <= prefix and prefix <= cols
-  // expected-error@below {{rows of Region @all see columns after themselves}}
   maskspec.region @all rows [0, rows) {
+    // expected-error@below {{rows of Region @all see columns after themselves}}
     maskspec.clause j < prefix
     maskspec.clause j <= i
   }

@@ -2,22 +2,25 @@
 """What the tools, the passes and the verifiers say that no text can bring about, or only a long one, word for word."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
 from xdsl.utils.exceptions import VerifyException
 
+from cmir.analysis.effort import Effort, remark_if_spent
 from cmir.analysis.rules import number, rule_of
 from cmir.dialects.expr import MAX_SIZE, ExpressionTooLargeError, add, const, var
 from cmir.dialects.interval import SpanOp, table_of
 from cmir.dialects.maskspec import ClauseOp, RegionOp, SpecOp, TableType
 from cmir.dialects.spec_scope import declarations
-from cmir.errors import CmirError, SpecError
+from cmir.errors import CmirError, Remark, SpecError, listening
 from cmir.passes.dnf_normalize import DnfNormalize
 from cmir.tools import registry
 from cmir.tools.driver import parse, run_pipeline
 from cmir.tools.pipeline import parse_passes, parse_target
+from cmir.tools.proving import Prover, prover_of
 from cmir.tools.registry import Registry
 from cmir.tools.verifier import verify
 
@@ -182,3 +185,42 @@ def test_what_is_nested_too_deeply() -> None:
     assert raised.value.message == "this is nested too deeply"
     assert raised.value.location is not None
     assert (raised.value.location.file, raised.value.location.line) == ("deep.mlir", 2)
+
+
+# Proofs.
+
+
+def test_effort_that_is_spent() -> None:
+    remarks: list[Remark] = []
+    with listening(remarks.append):
+        remark_if_spent(Effort(0), None, "columns of @m")
+        remark_if_spent(Effort(1), None, "columns of @m")
+    (remark,) = remarks
+    assert remark.message == (
+        "columns of @m: too much to prove; from here on intervals are neither merged nor simplified, which is right "
+        "but may be slow"
+    )
+
+
+def test_what_prove_takes() -> None:
+    assert message_of(lambda: prover_of("all"), CmirError) == "--prove takes no value or 'strict', got 'all'"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (
+            SimpleNamespace(refutation=SimpleNamespace(claim="rows keep", counterexample="i=3", op=None)),
+            "pass 'cse' is wrong: rows keep: i=3",
+        ),
+        (SimpleNamespace(refutation=None, status="unknown", unknown=["rows keep"]), "pass 'cse' is not proved"),
+    ],
+)
+def test_passes_that_are_not_proved(outcome: SimpleNamespace, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cmir.analysis.proof import decide
+
+    monkeypatch.setattr(decide, "decide", lambda claims: outcome)
+    pass_, module = parse_passes("cse", Registry.installed().passes)[0], ModuleOp([])
+    prover = Prover(strict=True)
+    prover.before(pass_, module)
+    assert message_of(lambda: prover.verified(pass_, module)) == message
