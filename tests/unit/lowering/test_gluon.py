@@ -13,6 +13,7 @@ import cmir
 import cmir.lowering.skeletons as skeletons
 from cmir import zoo
 from cmir.lowering.gluon import PARTS
+from cmir.lowering.visibility import Axis
 from cmir.lowering.words import interval_hooks, word_axis
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -92,7 +93,8 @@ def test_words_are_of_the_own_axis_where_it_is_bounded() -> None:
 
 
 def test_a_table_without_slots_shows_nothing() -> None:
-    for axis, none in (("rows", "no_line_word"), ("cols", "no_across_word")):
+    nothing: list[tuple[Axis, str]] = [("rows", "no_line_word"), ("cols", "no_across_word")]
+    for axis, none in nothing:
         assert f"seen = {none}(N)\n    return seen" in interval_hooks("forward", axis, 0, False, [])["words_forward"]
 
 
