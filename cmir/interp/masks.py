@@ -15,7 +15,7 @@ from cmir.analysis.rules import constant_tables
 from cmir.dialects.expr import Expr, or_
 from cmir.dialects.interval import RegionOp as TableRegionOp
 from cmir.dialects.interval import TableOp
-from cmir.dialects.maskspec import SpecOp, length_name
+from cmir.dialects.maskspec import RegionOp, SpecOp, length_name
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.rule import run_rule
@@ -62,15 +62,49 @@ def spec_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
     return mask[:, orders["cols"].tokens(lengths["cols"], env)] if "cols" in orders else mask
 
 
-def _rule_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
+def spec_pair(spec: SpecOp, env: Mapping[str, Value], i: int, j: int) -> bool:
+    """`spec_mask(spec, env)[i, j]`, of lengths whose whole mask would be too large too."""
     import numpy as np
 
-    domain = NumpyDomain()
+    orders = orders_of(spec.layouts)
+    lengths = {axis: int(env[axis]) for axis in ("rows", "cols")}
+    own = {axis: n * (orders[axis].share if axis in orders else 1) for axis, n in lengths.items()}
+    token = {
+        axis: int(orders[axis].tokens(lengths[axis], env)[place]) if axis in orders else place
+        for axis, place in (("rows", i), ("cols", j))
+    }
+    domain, points = NumpyDomain(), _named(spec, {**env, **own})
+    points |= {"i": np.full((1, 1), token["rows"]), "j": np.full((1, 1), token["cols"])}
+    for region in spec.regions_of_rows:
+        lo, hi = (int(evaluate(e.data, points, domain)) for e in (region.lo, region.hi))
+        if lo <= token["rows"] < hi:
+            return bool(_fill((1, 1), _visible(region, points, domain))[0, 0])
+    return False
+
+
+def _named(spec: SpecOp, env: Mapping[str, Value]) -> dict[str, Value]:
+    """`env` with the statics and the constant tables of a spec, and the lengths of tables."""
+    import numpy as np
+
     statics = {p.name: p.value for p in spec.parameters if p.value is not None}
     constants = {
         name: TableValue(np.asarray(v, dtype=np.int64), base) for name, (base, v) in constant_tables(spec).items()
     }
-    points = grid({**env, **statics, **constants})
+    return with_lengths({**env, **statics, **constants})
+
+
+def _visible(region: RegionOp, points: Mapping[str, Value], domain: NumpyDomain) -> Value:
+    """The rule of a Region, surface or clauses, at points."""
+    if region.is_normal:
+        return evaluate(or_(*(c.condition.data for c in region.clauses)), points, domain)
+    return run_rule(region, points, domain)
+
+
+def _rule_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
+    import numpy as np
+
+    domain = NumpyDomain()
+    points = grid(_named(spec, env))
     shape = int(env["rows"]), int(env["cols"])
     mask = np.zeros(shape, dtype=bool)
     for region in spec.regions_of_rows:
@@ -79,11 +113,7 @@ def _rule_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
         if lo >= hi:
             continue
         here = {**points, "i": points["i"][lo:hi]}
-        if region.is_normal:
-            rule = or_(*(c.condition.data for c in region.clauses))
-            mask[lo:hi] = _fill((hi - lo, shape[1]), evaluate(rule, here, domain))
-        else:
-            mask[lo:hi] = _fill((hi - lo, shape[1]), run_rule(region, here, domain))
+        mask[lo:hi] = _fill((hi - lo, shape[1]), _visible(region, here, domain))
     return mask
 
 

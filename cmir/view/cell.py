@@ -19,7 +19,8 @@ from typing import Any
 
 from cmir.dialects.expr import OPERATORS, Expr, show
 from cmir.dialects.interval import SpanOp, TableOp
-from cmir.errors import MetadataError, locate
+from cmir.errors import CmirError, MetadataError, locate
+from cmir.interp.masks import spec_pair
 from cmir.view.provenance import clause_lines
 from cmir.view.scene import Scene
 
@@ -136,8 +137,7 @@ def explain(scene: Scene, i: int, j: int) -> Explanation:
         MetadataError: there is no such row or column.
     """
     require_pair(scene.name, i, j, scene.rows, scene.cols)
-    number = int(scene.regions[i])
-    region = scene.spec.regions_of_rows[number] if number >= 0 else None
+    region = scene.region_of(i)
     clauses: list[Clause] = []
     guard = ""
     if region is not None:
@@ -152,16 +152,21 @@ def explain(scene: Scene, i: int, j: int) -> Explanation:
             lines = _ranges(sources[name])
             source = f"{place.file}:{lines}" if place is not None and lines else ""
             clauses.append(Clause(name, tuple(_literal(scene, e, i, j) for e in clause.literals), source))
+    visible = spec_pair(scene.surface, scene.env, i, j)  # of this pair alone: the lengths may be large
+    row_slots, col_slots = (_slots(scene, scene.tables[axis], i, j) for axis in ("rows", "cols"))
+    said = (any(c.holds for c in clauses), *(any(s.holds for s in slots) for slots in (row_slots, col_slots)))
+    if said != (visible,) * 3:
+        raise CmirError(f"mask '{scene.name}' is not its rule at row {i}, column {j}; this is a fault of cmir")
     return Explanation(
         scene.name,
         i,
         j,
-        bool(scene.dense[i, j]),
+        visible,
         None if region is None else region.sym_name.data,
         guard,
         tuple(clauses),
-        _slots(scene, scene.tables["rows"], i, j),
-        _slots(scene, scene.tables["cols"], i, j),
+        row_slots,
+        col_slots,
     )
 
 

@@ -1,7 +1,7 @@
 """A mask under one choice of metadata: what is visible, and which Region, clause and slot say so.
 
 The pairs are the rule's own (`spec_mask`, the oracle); Regions, clauses and slots are those of the compiled form. A
-scene is not made unless both say the same, so a picture of one is never a picture of a wrong mask.
+scene shows nothing unless both say the same, so a picture of one is never a picture of a wrong mask.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class Scene:
         module: a module with the spec in normal form and its interval tables, after `--lower-intervals --transpose`.
         env: `rows`, `cols` and scalars as ints, tables as `TableValue`; the facts hold.
 
-    Raises:
-        CmirError: there are too many pairs, or the compiled form does not say what the rule says (a fault of cmir).
+    Pairs are evaluated when they are first asked for, and then compared with both tables.
     """
 
     def __init__(self, surface: SpecOp, module: ModuleOp, env: Mapping[str, Value]) -> None:
@@ -61,11 +60,20 @@ class Scene:
         self.env = dict(env)
         self.name = self.spec.sym_name.data
         self.rows, self.cols = int(env["rows"]), int(env["cols"])
+
+    @cached_property
+    def dense(self) -> np.ndarray:
+        """bool [rows, cols]: the rule, which both tables are compared with when it is first asked for.
+
+        Raises:
+            CmirError: there are too many pairs, or the compiled form does not say what the rule says (a fault of cmir).
+        """
         require_small(self.rows, self.cols)
-        self.dense = spec_mask(surface, env)
+        dense = spec_mask(self.surface, self.env)
         for axis in self.tables:
-            if not bool(((self.slots(axis)[0] >= 0) == self.dense).all()):  # pyright: ignore[reportArgumentType]
+            if not bool(((self._slots(axis)[0] >= 0) == dense).all()):
                 raise CmirError(f"the {axis} table of mask '{self.name}' is not its rule; this is a fault of cmir")
+        return dense
 
     @cached_property
     def full_env(self) -> dict[str, Value]:
@@ -85,16 +93,10 @@ class Scene:
         by_row = isinstance(region, RegionOp) or _table(region).axis.data == "rows"
         return max(lo, 0), min(hi, self.rows if by_row else self.cols)
 
-    @cached_property
-    def regions(self) -> np.ndarray:
-        """int64 [rows]: the number of the Region that holds each row; -1 where none does."""
-        import numpy as np
-
-        out = np.full(self.rows, -1)
-        for k, region in enumerate(self.spec.regions_of_rows):
-            lo, hi = self.guard(region)
-            out[lo : max(lo, hi)] = k
-        return out
+    def region_of(self, i: int) -> RegionOp | None:
+        """The Region that holds a row."""
+        guards = ((r, self.guard(r)) for r in self.spec.regions_of_rows)
+        return next((r for r, (lo, hi) in guards if lo <= i < hi), None)
 
     def slots(self, axis: Axis) -> tuple[np.ndarray, list[TableRegionOp]]:
         """By which slot of the table of `axis` each pair is visible, and the regions of the table.
@@ -102,6 +104,10 @@ class Scene:
         Returns:
             int64 [rows, cols]: `slot + 4096 * (number of the region)`, or -1; and the regions in the order of numbers.
         """
+        assert self.dense.size == self.rows * self.cols  # compared
+        return self._slots(axis)
+
+    def _slots(self, axis: str) -> tuple[np.ndarray, list[TableRegionOp]]:
         import numpy as np
 
         table = self.tables[axis]

@@ -106,3 +106,19 @@ def test_pairs_of_a_pack():
         "  row 3 is of sequence 0 and column 6 is of sequence 2; only rows and columns of one sequence see each other"
     )
     assert "row 13 is padding and column 0 is of sequence 0" in str(mask.explain(13, 0, **pack))
+
+
+def test_lengths_whose_whole_mask_is_too_large():
+    mask = zoo.load("hstu")
+    n = 1 << 20
+    start = np.maximum(np.arange(n) // 1000 * 1000, 700_000)
+    said = mask.explain(900_500, 900_100, rows=n, history=700_000, start=start)
+    assert said.visible and "slot 1  [900000, 900501), holds column 900100" in str(said)
+    assert not mask.explain(900_500, 899_999, rows=n, history=700_000, start=start).visible
+
+
+def test_one_pair_of_a_mask_with_a_layout_is_that_of_the_whole():
+    mask = cmir.compile(str(zoo.path("causal")), layout={"rows": cmir.layouts.ZigZag(of=2, rank=1)})
+    dense = mask.dense(rows=4, cols=8)
+    found = [[mask.explain(i, j, rows=4, cols=8).visible for j in range(8)] for i in range(4)]
+    assert np.array_equal(found, dense)

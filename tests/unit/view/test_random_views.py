@@ -18,7 +18,7 @@ from cmir.view.provenance import clause_lines
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "passes"))
 
-from random_specs import specs
+from random_specs import specs  # pyright: ignore[reportMissingImports]  # of another folder of tests
 
 # What the compiler rightly refuses of what the grammar of random specs can say.
 REFUSED = ("clauses in disjunctive normal form", "this fact never holds", "anything could be proved")
