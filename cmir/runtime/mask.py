@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from cmir.analysis.proof.decide import Outcome
     from cmir.frontend.spec import MaskSpec
     from cmir.interp.domain import Value
     from cmir.layouts import Layout
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from cmir.runtime.flashmask import FlashMask
     from cmir.runtime.metadata import PackedMetadata
     from cmir.runtime.packed import Longest
+    from cmir.tools.explain_slots import Pair
     from cmir.view.cell import Explanation
 
 CHOICES = ("auto", "rows", "cols", "bits")
@@ -73,6 +75,7 @@ def compile(
     statics: Mapping[str, int] | None = None,
     layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None = None,
     test: Literal["auto", "rows", "cols", "bits"] = "auto",
+    prove: bool | Literal["strict"] = False,
 ) -> CompiledMask:
     """Compile a mask.
 
@@ -83,16 +86,19 @@ def compile(
             Metadata keep the order of the tokens; q, k, v and the output are in the layout's, see `Descriptor.permute`.
         test: what the kernels test in partial tiles: intervals of rows, of columns, or a bit for every pair; by default
             what is cheapest, bits only where nothing else says the mask.
+        prove: also prove of every pass that it kept what is visible, as `cm-opt --prove` does, which takes seconds;
+            `mask.proofs` says what became of each. With "strict", what is not proved is an error too.
 
     Returns:
         The compiled mask. The same text gives the same object within a process, and comes from an on-disk cache between
         processes.
 
     Raises:
-        SpecError: the spec is wrong, or is not to be tested by an axis that no number of intervals says.
+        SpecError: the spec is wrong, or is not to be tested by an axis that no number of intervals says; or a proof
+            failed.
     """
     try:
-        return _compile(spec, statics, layout, test)
+        return _compile(spec, statics, layout, test, prove)
     except RecursionError:
         raise SpecError(
             "the spec is nested too deeply, or has too many Regions, for the compiler; make it flatter"
@@ -104,6 +110,7 @@ def _compile(
     statics: Mapping[str, int] | None,
     layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None,
     test: str,
+    prove: bool | Literal["strict"],
 ) -> CompiledMask:
     if test not in CHOICES:
         raise SpecError(f"test= is {', '.join(CHOICES)}; got {test!r}")
@@ -137,7 +144,22 @@ def _compile(
         specs = [add_layout(specs[0], layout)]
         module = ModuleOp([specs[0]])
     _check_parameters(specs[0])
-    return _compiled(_text(module), module, test)
+    mask = _compiled(_text(module), module, test)
+    if prove:
+        mask.proofs = _proofs(mask, test, prove == "strict")
+    return mask
+
+
+def _proofs(mask: CompiledMask, test: str, strict: bool) -> list[tuple[str, Outcome]]:
+    """What became of the proof of every pass that makes the mask's module of its spec."""
+    from cmir.tools.proving import Prover
+
+    prover, module = Prover(strict), ModuleOp([mask.surface.clone()])
+    passes = ["lower-intervals", "transpose", f"choose-axis{{test={test}}}", "lower-descriptor", "lower-attention"]
+    driver.run_pipeline(module, passes, observer=prover)
+    if _text(module) != mask.ir:
+        raise SpecError("the cached module of this mask is not what its passes make; remove the cache", mask.surface)
+    return prover.outcomes
 
 
 _masks: dict[str, CompiledMask] = {}
@@ -270,6 +292,8 @@ class CompiledMask:
         )
 
         self._plans: dict[object, Plan] = {}
+        self.proofs: list[tuple[str, Outcome]] = []
+        """(pass, what became of its proof) for every pass, where the mask was compiled with `prove=`."""
 
     def __repr__(self) -> str:
         return f"CompiledMask({self.name!r}, slots={self.slots})"
@@ -320,6 +344,12 @@ class CompiledMask:
         from cmir.analysis.lint import warnings_of
 
         return [warning.render() for warning in warnings_of(self._surface)]
+
+    def explain_slots(self) -> list[Pair]:
+        """Why pairs of intervals are one slot, or are not; each prints as a line of `cm-opt --explain-slots`."""
+        from cmir.tools.explain_slots import pairs
+
+        return pairs(ModuleOp([self._surface.clone()]))
 
     @property
     def ir(self) -> str:

@@ -69,6 +69,11 @@ def _run(argv: Sequence[str]) -> int:
     context = registry.context(allow_unregistered="--allow-unregistered-dialect" in line)
 
     name, text = read_input(line.input)
+    if "--explain-slots" in line:
+        from cmir.tools.explain_slots import explain_slots
+
+        sys.stdout.write(explain_slots(parse(text, name, context), context))
+        return 0
     if line.cell is not None:
         sys.stdout.write(_explain_cell(line, name, text, passes, context))
         return 0

@@ -55,6 +55,7 @@ OPTIONS = {
         Option(("--cols",), "N", "with --explain=I,J: the number of columns (as many as rows if left out)"),
         Option(("--meta",), "NAME=VALUE", "with --explain=I,J: an int, 1,2,3, JSON or @FILE.json; may be repeated"),
         Option(("--seed",), "N", "with --explain=I,J: draw metadata that are left out from this seed (0)"),
+        Option(("--explain-slots",), "", "print of every pair of intervals of a spec why it is one slot or two"),
         Option(("--version",), "", "print the versions of cmir and xDSL"),
         Option(("-h", "--help"), "", "print this"),
     ),
