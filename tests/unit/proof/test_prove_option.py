@@ -91,3 +91,9 @@ def test_why_slots_are_what_they_are() -> None:
     assert [(p.axis, p.region, p.verdict.status) for p in apart] == [("rows", "candidate", "refuted")]
     assert "there is a gap between them at history=" in str(apart[0]) and "start[" in str(apart[0])
     assert {p.axis for p in pairs if p.merged} == {"cols"} and all("proved" in p.reason for p in pairs if p.merged)
+
+
+def test_a_cached_module_must_be_what_the_passes_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cmir.CompiledMask, "ir", "something else")
+    with pytest.raises(cmir.SpecError, match="the cached module of this mask is not what its passes make; remove the"):
+        cmir.compile(HSTU, prove=True)
