@@ -15,7 +15,7 @@ from torch.nn.attention.flex_attention import and_masks, or_masks
 
 import cmir
 from cmir.errors import SpecError
-from cmir.interp.masks import paint
+from cmir.interp.masks import paint, spec_mask
 
 N = 24
 LENGTHS = torch.tensor([7, 5, 12])
@@ -301,3 +301,51 @@ def test_a_rule_is_cut_where_it_compares_the_row_with_a_number(name: str) -> Non
         table = mask.intervals("rows", rows=16, cols=18, **given)
         assert np.array_equal(paint(table, 18), pairs(predicate, 16, 18))
     N_FIRST.fill_(6)
+
+
+A, B = torch.tensor(3), torch.tensor(8)
+
+
+def random_predicate(rng: np.random.Generator) -> Predicate:
+    """Comparisons of the row with numbers and scalars, of columns with rows, joined by everything that joins."""
+
+    def number(q, k, draw):
+        return [lambda: draw, lambda: A, lambda: B, lambda: B - 2, lambda: A + draw, lambda: q, lambda: k][draw % 7]()
+
+    def condition(depth: int) -> Predicate:
+        kind, draws = (int(rng.integers(5)) if depth else 5), [int(x) for x in rng.integers(-3, 20, size=3)]
+        if kind == 5:
+            compare = [torch.lt, torch.le, torch.gt, torch.ge][draws[0] % 4]
+            side = [lambda q, k: q, lambda q, k: q + 2, lambda q, k: 5 - q, lambda q, k: k][draws[1] % 4]
+            return lambda b, h, q, k: compare(side(q, k), torch.as_tensor(number(q, k, draws[2])))
+        left, right, test = (condition(depth - 1) for _ in range(3))
+        if kind == 0:
+            return lambda b, h, q, k: torch.where(test(b, h, q, k), left(b, h, q, k), right(b, h, q, k))
+        if kind == 1:
+            return lambda b, h, q, k: torch.where(test(b, h, q, k), q, number(q, k, draws[0])) + draws[1] >= k
+        if kind == 2:
+            return lambda b, h, q, k: ~(left(b, h, q, k) ^ right(b, h, q, k))
+        if kind == 3:
+            return lambda b, h, q, k: left(b, h, q, k) & right(b, h, q, k)
+        return lambda b, h, q, k: left(b, h, q, k) | ~right(b, h, q, k)
+
+    return condition(2)
+
+
+def test_random_predicates_are_what_they_say_however_they_are_cut() -> None:
+    regions = []
+    for seed in range(80):
+        predicate = random_predicate(np.random.default_rng(seed))
+        spec = cmir.from_mask_mod(predicate)
+        surface = spec.build()
+        regions.append(len([op for op in surface.walk() if op.name == "maskspec.region"]))
+        for a, b in ((3, 8), (8, 3), (-2, 30)):
+            A.fill_(a)
+            B.fill_(b)
+            env: Any = {"rows": 14, "cols": 15, **{name: int(scalar) for name, scalar in spec.sources.items()}}
+            q, k = torch.arange(14)[:, None], torch.arange(15)[None, :]
+            want = torch.as_tensor(predicate(0, 0, q, k)).expand(14, 15).numpy()
+            assert np.array_equal(spec_mask(surface, env), want), (seed, a, b)
+    A.fill_(3)
+    B.fill_(8)
+    assert len(set(regions)) >= 4  # cut in many ways, and not at all
