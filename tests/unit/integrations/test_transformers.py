@@ -238,3 +238,20 @@ def test_a_rule_that_cannot_be_traced_goes_to_sdpa_with_its_reason(monkeypatch: 
     assert isinstance(mask, torch.Tensor)
     assert mask.shape == (1, 1, 6, 6)
     assert "cmir leaves a mask to sdpa" in said[0]
+
+
+def test_a_function_that_cannot_be_compared_is_traced_every_time() -> None:
+    class Prefix:
+        def __init__(self, length: int) -> None:
+            self.length = length
+
+        def __call__(self, b: Any, h: Any, q: Any, kv: Any) -> Any:
+            return kv < self.length
+
+    config, rule, known = hf.Qwen3Config(**SMALL, attn_implementation="cmir"), Prefix(3), len(integration._masks)
+    for length in (3, 5):
+        rule.length = length
+        mask = masking.create_causal_mask(config, torch.zeros(1, 8, 32), None, None, or_mask_function=rule)
+        i = torch.arange(8)
+        assert torch.equal(mask.to_dense()[0, 0], (i[None] <= i[:, None]) | (i[None] < length))
+    assert len(integration._masks) == known
