@@ -6,7 +6,6 @@ kernel that turns a batch's metadata into an Execution Descriptor, and to attent
 Every name below is imported when it is first used: `import cmir` imports neither xDSL, NumPy, z3 nor torch.
 """
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +50,8 @@ def __getattr__(name: str) -> Any:
     if name in ("layouts", "zoo"):
         return import_module(f"cmir.{name}")
     if name not in _LAZY:
+        from difflib import get_close_matches
+
         close = [] if name.startswith("_") else get_close_matches(name, __dir__(), 1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
         raise AttributeError(f"module 'cmir' has no attribute '{name}'{hint}")

@@ -114,6 +114,8 @@ def _compile(
 ) -> CompiledMask:
     if test not in CHOICES:
         raise SpecError(f"test= is {', '.join(CHOICES)}; got {test!r}")
+    if prove not in (True, False, "strict"):
+        raise SpecError(f"prove= is True, False or 'strict'; got {prove!r}")
     if not isinstance(spec, str | Path) and not hasattr(spec, "module"):
         hint = "; a mask_mod is imported first: cmir.compile(cmir.from_mask_mod(mask_mod))" if callable(spec) else ""
         raise SpecError(f"expected the path of a .mlir file or a cmir.MaskSpec, got {type(spec).__name__}{hint}")

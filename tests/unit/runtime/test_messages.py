@@ -99,6 +99,7 @@ SPEC_ERRORS = {
         "constant table @half has 2097151 entries; at most 65536",
     ),
     "test": (lambda: cmir.compile(CAUSAL, test="row"), "test= is auto, rows, cols, bits; got 'row'"),
+    "prove": (lambda: cmir.compile(CAUSAL, prove="all"), "prove= is True, False or 'strict'; got 'all'"),
     "no layout": (
         lambda: cmir.compile(CAUSAL, layout="patch"),
         f"layout= takes one of cmir.layouts ({LAYOUTS}), or a dict of them by axis; got 'patch'",
@@ -407,6 +408,15 @@ def test_flashmask_of_circles() -> None:
     )
     with pytest.raises(CmirError, match=message):
         mask.to_flashmask(rows=45)
+
+
+def test_a_cached_module_that_the_passes_do_not_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cmir.runtime import mask
+
+    monkeypatch.setattr(mask.driver, "run_pipeline", lambda *_, **__: None)
+    with pytest.raises(SpecError) as raised:
+        cmir.compile(CAUSAL, prove=True)
+    assert raised.value.message == "the cached module of this mask is not what its passes make; remove the cache"
 
 
 def test_a_spec_that_is_too_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
