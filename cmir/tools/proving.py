@@ -1,7 +1,7 @@
 """`--prove`: after every pass, a proof that what is visible is what it was; see `cmir.analysis.proof`.
 
     prove: merge-slots: proved (0.12 s, 5 questions)
-    prove: my-pass: unknown after 3.10 s (4 questions, 1 claim open; 100 random draws agree)
+    prove: mine: unknown after 3.10 s (4 questions; 100 random draws agree; whether a span of @m_rows leaves the axis)
 
 What was refuted is an error that points at the op and shows the numbers; what is unknown is one only if that is asked
 for. It is read off the IR, so any pass is proved, with no work by who wrote it.
