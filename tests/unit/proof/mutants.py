@@ -4,7 +4,8 @@
 
 A mutant replaces text in the source of one function (or of several, where one alone changes nothing) and puts the
 function's code back afterwards. It is caught if `--prove` refutes a pass, with numbers, or cannot prove what it proves
-without the fault, or if a pass crashes over it. `mask` is one of the zoo, with small statics, or one of `SPECS`; after
+without the fault, or if a pass crashes over it. A function that has changed since no longer has the text, and the test
+says so: say the fault in its new words. `mask` is one of the zoo, with small statics, or one of `SPECS`; after
 a colon, `pack` follows in the pipeline.
 """
 
@@ -304,7 +305,7 @@ MUTANTS = [
     mutant(
         "spans with a gap merged",
         "apart",
-        f"{MERGE}:_Span.unite",
+        f"{MERGE}:_Span._unite",
         "<= np.minimum(a_hi, b_hi)",
         "<= np.minimum(a_hi, b_hi) + 1",
         f"{MERGE}:_equals_union",
