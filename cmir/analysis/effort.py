@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cmir.errors import Remark, emit_remark, locate
 
 WORK = 70_000  # of one pass over one spec; the masks of the zoo take half of it at most
-QUESTION = 250  # a question to z3, and one more for as many instances of facts
+QUESTION = 100  # a question to z3, and one more for as many instances of facts
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """What each kernel tests in a partial tile: the table of rows, the table of columns, or packed bits.
 
-    test of kernel K  =  the bounded table whose test costs K least      (its own axis's at equal cost)
-                         bits, where neither table is bounded
+    test of kernel K  =  the bounded, uncrowded table whose test costs K least      (its own axis's at equal cost)
+                         bits, where there is no such table
 
 Before:
 
@@ -19,14 +19,23 @@ After, beside the tables:
 The cost counts instructions of compiled kernels (`cmir.lowering.visibility`): a table of the axis that a kernel owns is
 loaded once, the other with every block; of many slots only those that touch a tile are tested. A rule that bounds no
 interval on either axis is evaluated by the preprocess kernel, pair by pair in the tiles that its rows may touch, and
-kept as one bit a pair. An axis that is unbounded is worth a remark, which names the literal and the table at fault, and
+kept as one bit a pair.
+
+So is one whose tables are both *crowded*: more than MOST_AT_ONCE intervals of one line may touch the same tile of TILE
+positions (`cmir.analysis.crowding`). A kernel compares each position with up to three intervals a visit and visits the
+tile again, its products included, for more; a word of bits holds them all. A slot list of 64 spans a row is crowded; a
+circle of radius 16 is not, whose 32 slots begin a grid's width apart so that 4 meet. The choice is one of compile time
+and of the whole mask, not of each tile: kernels of both tests would hold both producers, and lists of tiles of a mask
+by bits come from the rule alone, so that it needs no table at all.
+
+An axis that is unbounded is worth a remark, which names the literal and the table at fault, and
 the fact that would bound it, if there is one. `test=rows`, `cols` or `bits` forces the choice.
 
 A rule that is proved to be `symmetric` (cmir.analysis.symmetry) and has as many slots by row as by column needs one
 table where there are as many rows as columns: the intervals of row x are those of column x.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -34,6 +43,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from cmir.analysis.crowding import most_at_once
 from cmir.analysis.origins import origins_of
 from cmir.analysis.symmetry import is_symmetric
 from cmir.dialects.attention import ROLES, TESTS, Test, TestsOp
@@ -41,12 +51,18 @@ from cmir.dialects.expr import Expr, depends, walk
 from cmir.dialects.interval import SpanOp, TableOp
 from cmir.dialects.maskspec import NondecreasingOp, SpecOp
 from cmir.errors import Note, Remark, SourceLocation, SpecError, emit_remark, locate
-from cmir.lowering.visibility import table_axis
+from cmir.lowering.visibility import FIXED_AXIS, Kernel, needs_live_test, table_axis
 from cmir.passes.extract_intervals import solve_rows
 from cmir.passes.transpose import solve_columns
 
 CAP = 4096
 """Clauses that one part of a rule may have, to be looked for in it."""
+
+MOST_AT_ONCE = 12
+"""Intervals of one line in one tile beyond which bits are tested: four visits of a tile."""
+
+TILE = 128
+"""Positions of a tile, of the size that descriptors have unless they are asked for another."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +98,19 @@ class ChooseAxis(ModulePass):
             if test == self.test:
                 if test != "bits" and counts[test] is None:
                     raise SpecError(f"@{spec.sym_name.data} cannot be tested by {test}, which are unbounded", spec)
+                if any(_unlisted(role, test, counts) for role in ROLES):
+                    raise SpecError(
+                        f"@{spec.sym_name.data} cannot be tested by {test} alone: of {counts[test]} slots a kernel "
+                        "tests those that its tile list names, and the lists of each axis name its own; try test=bits",
+                        spec,
+                    )
                 return [test for _ in ROLES]
-        if counts["rows"] is None and counts["cols"] is None:
+        few = {t.axis.data: None if is_crowded(t) else counts[t.axis.data] for t in tables}
+        if few["rows"] is None and few["cols"] is None:
             return ["bits" for _ in ROLES]
-        return [table_axis(role, counts["rows"], counts["cols"]) for role in ROLES]
+        tests: list[Test] = [table_axis(role, few["rows"], few["cols"]) for role in ROLES]
+        unlisted = any(_unlisted(role, test, counts) for role, test in zip(ROLES, tests, strict=True))
+        return ["bits" for _ in ROLES] if unlisted else tests
 
 
 def tests_of(module: ModuleOp, spec: str) -> TestsOp | None:
@@ -112,13 +137,36 @@ def bounded_slots(table: TableOp) -> int | None:
     return None if table.residual_span is not None or table.slots is None else table.slots.data
 
 
+def _unlisted(role: Kernel, test: Test, counts: Mapping[str, int | None]) -> bool:
+    """Whether a kernel would test live slots of the other axis, while its own lists name the slots of its own axis."""
+    own, slots = FIXED_AXIS[role], 0 if test == "bits" else counts[test]
+    return test not in ("bits", own) and needs_live_test(slots or 0) and counts[own] is not None
+
+
+def is_crowded(table: TableOp) -> bool:
+    """Whether a bounded table has too many intervals in one tile to be tested."""
+    return bounded_slots(table) is not None and most_at_once(table, TILE) > MOST_AT_ONCE
+
+
 def remarks_of(
     spec: SpecOp, tables: Sequence[TableOp], tests: TestsOp, surface: SpecOp | None = None
 ) -> Iterator[Remark]:
-    """For every unbounded axis the literal and the table that make it so, and the fact that would bound it.
+    """For every unbounded axis the literal and the table that make it so, and the fact that would bound it; for a mask
+    whose slots crowd, how many may meet.
 
     `spec` is in normal form; remarks point into `surface`, the spec as it was written, where that is another.
     """
+    if tests.bits and (crowded := [table for table in tables if is_crowded(table)]):
+        table = crowded[0]
+        counts = {t.axis.data: bounded_slots(t) for t in tables}
+        can_be_forced = not any(_unlisted(role, table.axis.data, counts) for role in ROLES)  # pyright: ignore[reportArgumentType]
+        line = {"rows": "row", "cols": "column"}[table.axis.data]
+        yield Remark(
+            f"up to {most_at_once(table, TILE)} intervals of a {line} of mask @{spec.sym_name.data} may meet in one "
+            f"tile, more than {MOST_AT_ONCE}; partial tiles are tested by packed bits",
+            locate(surface or spec),
+            () if not can_be_forced else (Note(f"test={table.axis.data} tests intervals all the same"),),
+        )
     for table in tables:
         span = table.residual_span
         if span is None or span.residual is None or span.reason is None:

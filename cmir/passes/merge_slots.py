@@ -35,10 +35,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from cmir.analysis.crowding import alternatives
 from cmir.analysis.effort import remark_if_spent
 from cmir.analysis.entailment import Entailment, implies, negation
 from cmir.analysis.facts import Facts, facts_of
-from cmir.analysis.linear import Linear, linear
 from cmir.dialects.expr import (
     FALSE,
     TRUE,
@@ -161,13 +161,15 @@ class _Span:
         return lo, hi, when.astype(bool) & (lo < hi)
 
     def disjoint(self, other: "_Span") -> bool:
+        effort = self.entailment.facts.effort
+        effort.charge(1)
+        if effort.spent:
+            return False
         (a_lo, a_hi, a), (b_lo, b_hi, b) = self.at, other.at
         if bool((a & b & (a_lo < b_hi) & (b_lo < a_hi)).any()):
             return False
         if self._ends_before(other) or other._ends_before(self):
             return True
-        if self.entailment.facts.effort.spent:
-            return False
         apart = or_(le(self.hi, other.lo), le(other.hi, self.lo))
         return self.entailment.prove(or_(apart, negation(and_(self.nonempty, other.nonempty)))).proved
 
@@ -175,9 +177,9 @@ class _Span:
     def _edges(self) -> "tuple[dict[Terms, int], dict[Terms, int]]":
         """Linear forms that `lo` is never below and that `hi` is never above: per linear part, the best constant."""
         lowest, highest = dict[Terms, int](), dict[Terms, int]()
-        for form in _alternatives(self.lo, "max"):
+        for form in alternatives(self.lo, "max"):
             lowest[form.key] = max(form.constant, lowest.get(form.key, form.constant))
-        for form in _alternatives(self.hi, "min"):
+        for form in alternatives(self.hi, "min"):
             highest[form.key] = min(form.constant, highest.get(form.key, form.constant))
         return lowest, highest
 
@@ -210,15 +212,6 @@ class _Span:
                 return _Span(self.entailment, lo, hi, when, self.origins + other.origins)
             budget.failures -= 1
         return None
-
-
-def _alternatives(e: Expr, op: str) -> Iterator[Linear]:
-    """The linear forms of the operands of a (nested) max or min; of the expression itself otherwise."""
-    if e.op == op:
-        for a in e.args:
-            yield from _alternatives(a, op)
-    else:
-        yield linear(e)
 
 
 def _candidates(

@@ -84,3 +84,44 @@ maskspec.spec @nearly(%w: index) {
 }
 
 // CHECK: attention.tests of @nearly forward rows, dq rows, dkv cols{{$}}
+
+// -----
+
+// 64 short spans a row, of which any may meet in a tile, by row and by column: words of bits hold them all.
+maskspec.spec @crowded(%lo: !maskspec.table<row x 64>) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %near = maskspec.exists %t in [0, 63] {
+      %a = maskspec.lookup %lo[%i, %t]
+      %d = arith.subi %j, %a : index
+      %zero = arith.constant 0 : index
+      %four = arith.constant 4 : index
+      %p = arith.cmpi sle, %zero, %d : index
+      %q = arith.cmpi slt, %d, %four : index
+      %v = arith.andi %p, %q : i1
+      maskspec.yield %v
+    }
+    maskspec.visible %near
+  }
+}
+
+// CHECK: interval.table @crowded_rows of @crowded axis rows slots 64 {
+// CHECK: attention.tests of @crowded forward bits, dq bits, dkv bits
+
+// -----
+
+// As many, but far apart: 16 spans that begin 100 columns from each other, of which 3 at most meet a tile.
+maskspec.spec @apart() {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %near = maskspec.exists %t in [0, 15] {
+      %hundred = arith.constant 100 : index
+      %shift = arith.muli %t, %hundred : index
+      %a = arith.addi %i, %shift : index
+      %v = arith.cmpi eq, %a, %j : index
+      maskspec.yield %v
+    }
+    maskspec.visible %near
+  }
+}
+
+// CHECK: interval.table @apart_rows of @apart axis rows slots 16 {
+// CHECK: attention.tests of @apart forward rows, dq rows, dkv cols

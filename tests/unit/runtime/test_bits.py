@@ -1,6 +1,6 @@
 """Masks that no number of intervals says on either axis: packed bits, against their NumPy meaning and the rule."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +255,48 @@ def test_a_bounded_mask_is_the_same_by_bits(name: str, statics: dict[str, int], 
         results.append((out, *torch.autograd.grad(out.square().sum(), (q, k, v))))
     for x, y in zip(*results, strict=True):
         torch.testing.assert_close(x, y)
+
+
+def crowded_list() -> tuple[cmir.MaskSpec, dict[str, Any]]:
+    """Sixteen short spans a row, anywhere."""
+    spec = cmir.MaskSpec("crowded")
+    lo = spec.table("lo", per="row", entries=16)
+    near = spec.exists(0, 15, lambda t: (lo[spec.i, t] <= spec.j) & (spec.j < lo[spec.i, t] + 2))
+    spec.region("all", 0, spec.rows, visible=near)
+    return spec, {"lo": torch.from_numpy(np.random.default_rng(4).integers(-3, 45, (40, 16)))}
+
+
+def crowded_window() -> tuple[cmir.MaskSpec, dict[str, Any]]:
+    """Fifteen keys before and after a row, every second one: bounded on both axes, and crowded on both."""
+    spec = cmir.MaskSpec("dilated")
+    gap = spec.i - spec.j
+    spec.region("all", 0, spec.rows, visible=(gap >= -15) & (gap <= 15) & (gap % 2 == 0))
+    return spec, {}
+
+
+@pytest.mark.parametrize("make", [crowded_list, crowded_window])
+def test_crowded_slots_are_tested_by_bits(make: Callable[[], tuple[cmir.MaskSpec, dict[str, Any]]]) -> None:
+    spec, metadata = make()
+    mask = cmir.compile(spec)
+    assert set(mask.tests.values()) == {"bits"} and mask.slots["rows"] in (15, 16)
+    assert any("may meet in one tile, more than 12" in str(remark) for remark in mask.remarks)
+    torch.manual_seed(2)
+    q, k, v = tensors = [torch.randn(1, 2, 40, 16, requires_grad=True) for _ in range(3)]
+    desc = mask.describe(rows=40, tile=(16, 16), **metadata).check()
+    dense = torch.from_numpy(np.array(mask.dense(rows=40, **metadata)))
+    assert desc.area.tolist() == [int(dense.sum())]
+    out = cmir.attention(q, k, v, desc)
+    doubles = [x.detach().double().requires_grad_() for x in tensors]
+    want, _ = reference_attention(*doubles, dense, 16**-0.5)
+    got = (out, *torch.autograd.grad(out.square().sum(), tensors))
+    for x, y in zip(got, (want, *torch.autograd.grad(want.square().sum(), doubles)), strict=True):
+        torch.testing.assert_close(x.double(), y, rtol=1e-4, atol=1e-5)
+
+
+def test_live_slots_are_those_of_the_lists_that_name_them() -> None:
+    spec, _ = crowded_window()
+    with pytest.raises(cmir.SpecError, match="@dilated cannot be tested by rows alone: of 15 slots a kernel"):
+        cmir.compile(spec, test="rows")
 
 
 def test_an_axis_is_forced_as_well() -> None:

@@ -34,6 +34,26 @@ def test_the_hardest_masks_compile_in_time(name: str, statics: dict[str, int]) -
     assert time.process_time() - start < SECONDS * SLACK
 
 
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [("hstu", "zigzag(of = 4)"), ("hstu_meta", "striped(of = 4)"), ("dilated_window", "residue(of = 3)")],
+)
+def test_layouts_of_rules_with_offsets_and_remainders_compile_in_time(name: str, layout: str) -> None:
+    """They have more clauses than can be merged pair by pair: a pass has its share of work, and says where it ends."""
+    start = time.process_time()
+    module = lowered(
+        Registry.installed().context(),
+        driver.parse(
+            text(name, {}).replace(
+                "  maskspec.region", f"  maskspec.layout rows, cols = {layout}\n  maskspec.region", 1
+            ),
+            name,
+        ),
+    )
+    print_module(module, next(op for op in module.walk() if isinstance(op, PreprocessOp)))
+    assert time.process_time() - start < 3 * SECONDS * SLACK
+
+
 def product(factors: int) -> cmir.MaskSpec:
     """(j < f[0] or f[0] < i) and (j < f[1] or f[1] < i) and ...: 2 ** factors clauses, of which hardly any merge."""
     spec = cmir.MaskSpec("product")
