@@ -114,7 +114,7 @@ def test_a_string_for_a_list() -> None:
 def test_terms() -> None:
     spec = cmir.MaskSpec("m")
     with pytest.raises(SpecError) as raised:
-        spec.i * spec.j
+        _ = spec.i * spec.j
     assert raised.value.message == "'*' multiplies by an integer known at compile time, got i * j"
     deep = spec.i
     for _ in range(3000):

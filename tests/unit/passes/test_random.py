@@ -6,6 +6,7 @@ CMIR_FUZZ=2000 tries that many specs instead of a few, CMIR_FUZZ_SEED=1 others. 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import addresses
 import numpy as np
@@ -133,7 +134,7 @@ def test_kernels_of_random_specs(counts: Counts, tmp_path: Path):
         for draw in (*good, garbage(mask.facts, rng, 20), garbage(mask.facts, rng, 20)):
             if any(p.kind == "free" and not len(draw.env[p.name].values) for p in mask.facts.parameters):
                 continue
-            given = {
+            given: dict[str, Any] = {
                 k: torch.as_tensor(v.values) if isinstance(v, TableValue) else torch.tensor(int(v))
                 for k, v in draw.env.items()
                 if k not in ("rows", "cols")

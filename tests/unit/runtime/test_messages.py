@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportArgumentType=false
 """What the Python face says of wrong arguments, word for word: the argument, what was expected, what was given."""
 
 import os

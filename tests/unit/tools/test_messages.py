@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
+from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from cmir.analysis.effort import Effort, remark_if_spent
@@ -138,7 +139,7 @@ def test_pipelines() -> None:
         "option 'max-clauses' of pass 'dnf-normalize' must be int, got many"
     )
 
-    def broken() -> None:
+    def broken() -> type[ModulePass]:
         raise ImportError("No module named 'cuda'")
 
     assert message_of(lambda: parse_passes("broken", {"broken": broken}), CmirError) == (
