@@ -23,7 +23,6 @@ of many sequences, and each has its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr, SymbolNameConstraint
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region
@@ -360,12 +359,17 @@ class TableOp(IRDLOperation):
 def closure_of_fuse(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     """The pairs to fuse, in ascending order, so that the slots end up disjoint when `pairs` may overlap at first.
 
-    Fusing (a, b) hands the positions of `a` to `b`, and so hands down whatever else `a` may overlap.
+    Fusing (a, b) hands the positions of `a` to `b`, and so hands down whatever else `a` may overlap: to the first of
+    them is enough, which hands it on, as in the symbolic factorization of a sparse matrix.
     """
-    out = set(pairs)
-    for a in range(max((b for _, b in out), default=0)):
-        out |= set(combinations(sorted(c for x, c in out if x == a), 2))
-    return out
+    later: dict[int, set[int]] = {}
+    for a, b in pairs:
+        later.setdefault(a, set()).add(b)
+    for a in range(max((max(bs) for bs in later.values()), default=0)):
+        if a in later:
+            heir = min(later[a])
+            later.setdefault(heir, set()).update(later[a] - {heir})
+    return {(a, b) for a, bs in later.items() for b in bs}
 
 
 def _short(op: Operation, attr: ExprAttr) -> ExprAttr:
