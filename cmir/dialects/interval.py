@@ -366,7 +366,7 @@ def closure_of_fuse(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     for a, b in pairs:
         later.setdefault(a, set()).add(b)
     for a in range(max((max(bs) for bs in later.values()), default=0)):
-        if a in later:
+        if later.get(a):
             heir = min(later[a])
             later.setdefault(heir, set()).update(later[a] - {heir})
     return {(a, b) for a, bs in later.items() for b in bs}
