@@ -55,6 +55,9 @@ class MaskModSpec(MaskSpec):
     sources: dict[str, torch.Tensor]
     """The tensors themselves, by the same names, as the predicate captured them."""
     metadata: dict[str, Term | Table]
+    looked: bool
+    """Whether the predicate, or the import, looked at more of a captured tensor than its dtype, device and number of
+    dimensions: at its shape or its values. With other tensors the same function may then say another rule."""
     hints: list[str]
     """Facts that hold for the captured data, are not declared, and may spare the mask its packed bits."""
 
@@ -78,7 +81,7 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
     if isinstance(nondecreasing, str):
         raise TypeError(f"nondecreasing: expected a list of names, got {nondecreasing!r}; write [{nondecreasing!r}]")
     where = _definition(mask_mod)
-    graph = _traced(mask_mod, where)
+    graph, looked = _traced(mask_mod, where)
     spec = MaskModSpec(name or _identifier(_function_name(mask_mod)))
     importer = _Importer(spec, _tensors_of(mask_mod), where)
     visible = importer.run(graph)
@@ -93,6 +96,7 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         lo, hi = 0 if region.lo is None else region.lo, spec.rows if region.hi is None else region.hi
         spec.region(f"rows_{number}" if len(regions) > 1 else "all", lo, hi, visible=region.rule)
     spec.captured, spec.metadata, spec.sources = importer.captured, importer.metadata, importer.sources
+    spec.looked = looked or importer.looked
     spec.hints = [
         f"'{table}' never falls in the captured data: if that holds for all data, say nondecreasing=['{table}'] for "
         "intervals in place of packed bits"
@@ -108,8 +112,12 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
     return spec
 
 
-def _traced(mask_mod: MaskMod, where: SourceLocation | None) -> Any:
-    """The predicate on four scalars as a graph of aten operators; captured tensors are attributes of it."""
+def _traced(mask_mod: MaskMod, where: SourceLocation | None) -> tuple[Any, bool]:
+    """The predicate on four scalars as a graph of aten operators, where captured tensors are attributes of it; and
+    whether it asked torch for anything but tensors, dtypes and devices: a shape, a value.
+
+    Every question about a tensor passes through `Index`. A predicate that asks none does the same on all tensors.
+    """
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
     from torch.overrides import TorchFunctionMode
@@ -117,21 +125,31 @@ def _traced(mask_mod: MaskMod, where: SourceLocation | None) -> Any:
     class Index(TorchFunctionMode):
         """Scalars index without becoming Python numbers, as they do under FlexAttention."""
 
+        looked = False
+
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if func is torch.Tensor.__getitem__:
                 tensor, index = args
                 indices = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
                 indices = tuple(torch.tensor(x) if type(x) is int else x for x in indices)
                 if all(isinstance(x, torch.Tensor) and x.dim() == 0 for x in indices):
-                    return torch.ops.aten.index.Tensor(tensor, list(indices))
-            return func(*args, **(kwargs or {}))
+                    func, args, kwargs = torch.ops.aten.index.Tensor, (tensor, list(indices)), None
+            result: Any = None  # as good as a look, should it be an exception that the predicate catches
+            try:
+                result = func(*args, **(kwargs or {}))
+            finally:
+                self.looked |= not isinstance(result, torch.Tensor | torch.dtype | torch.device)
+            return result
+
+    index = Index()
 
     def of_four(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:  # whatever else mask_mod has defaults for
-        return mask_mod(b, h, q_idx, kv_idx)
+        with index:
+            return mask_mod(b, h, q_idx, kv_idx)
 
     try:
-        with Index():
-            return make_fx(of_four)(*(torch.zeros((), dtype=torch.int64) for _ in ARGUMENTS)).graph
+        graph = make_fx(of_four)(*(torch.zeros((), dtype=torch.int64) for _ in ARGUMENTS)).graph
+        return graph, index.looked
     except (IndexError, RuntimeError) as error:
         if "get value out of a tracing tensor" not in str(error):
             said = str(error).partition("\n")[0]
@@ -164,6 +182,7 @@ class _Importer:
         self.captured: dict[str, Any] = {}
         self.sources: dict[str, torch.Tensor] = {}
         self.metadata: dict[str, Term | Table] = {}
+        self.looked = False
         self._declared: dict[tuple[int, str, bool], str] = {}
 
     @property
@@ -248,7 +267,10 @@ class _Importer:
             raise SpecError(
                 "a captured tensor is read at two positions; a matrix is no metadatum: write the rule that makes it"
             )
-        name = self._declare(tensor, lead, bool(positions), tensor.shape[-1] if type(number) is int else None)
+        entries = None
+        if type(number) is int:
+            entries, self.looked = tensor.shape[-1], True
+        name = self._declare(tensor, lead, bool(positions), entries)
         metadatum = self.metadata[name]
         if isinstance(metadatum, Term):
             read = metadatum
@@ -272,6 +294,7 @@ class _Importer:
         if size not in self.metadata:
             self.metadata[size] = self.spec.scalar(size)
             self.captured[size] = self.sources[table].shape[-1 if self.tables[table].entries is None else -2]
+            self.looked = True
         return self.spec.where(index < 0, index + cast("Term", self.metadata[size]), index)
 
     def _declare(self, tensor: torch.Tensor, lead: str, table: bool, entries: int | None) -> str:

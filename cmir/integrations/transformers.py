@@ -172,7 +172,7 @@ def _describe(
         mask = cmir.compile(spec)
         metadata: dict[str, Any] = spec.captured
         places = {name: at for name, source in spec.sources.items() for at, t in enumerate(tensors) if t is source}
-        if key is not None and places.keys() == metadata.keys():
+        if key is not None and places.keys() == metadata.keys() and not spec.looked:
             if len(_masks) >= MAX_MASKS:
                 _masks.pop(next(iter(_masks)))
             _masks[key] = mask, places

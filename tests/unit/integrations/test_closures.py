@@ -1,7 +1,10 @@
 # pyright: basic
 """Structure of mask functions: equal for equal rules on other data, different where a number or the code differs."""
 
+import types
+from collections import namedtuple
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -55,6 +58,8 @@ def test_numbers_dtypes_code_globals_and_defaults_count(monkeypatch: pytest.Monk
             both(below_limit, window(3, t)),
         )
     ]  # fmt: skip
+    monkeypatch.setattr(below_limit, "limit", 7, raising=False)
+    keys.append(structure(below_limit)[0])
     monkeypatch.setitem(globals(), "LIMIT", 6)
     keys.append(structure(below_limit)[0])
     assert len(set(keys)) == len(keys)
@@ -69,6 +74,20 @@ def test_what_cannot_be_compared_says_so() -> None:
         def rule(self, b, h, q, k):
             return q >= k
 
-    for function in (Rule(), Rule().rule, both(Rule(), below_limit)):
+    class Limits:
+        limit = 5
+
+    Two = namedtuple("Two", "a b")
+    marked = torch.arange(3)
+    marked.limit = 5  # pyright: ignore[reportAttributeAccessIssue]
+
+    def imports(b, h, q, k):
+        from sys import maxsize
+
+        return k < maxsize
+
+    hidden: tuple[Any, ...] = (Limits, Two(1, 2), marked, marked.size, types)
+    functions = [lambda b, h, q, k, x=x: k < x.limit for x in hidden]
+    for function in (Rule(), Rule().rule, both(Rule(), below_limit), imports, *functions):
         with pytest.raises(Opaque):
             structure(function)

@@ -255,3 +255,75 @@ def test_a_function_that_cannot_be_compared_is_traced_every_time() -> None:
         i = torch.arange(8)
         assert torch.equal(mask.to_dense()[0, 0], (i[None] <= i[:, None]) | (i[None] < length))
     assert len(integration._masks) == known
+
+
+def last(t: torch.Tensor) -> int:
+    return t.shape[-1]
+
+
+def of_helper(t: torch.Tensor) -> Any:
+    return lambda b, h, q, k: (k < last(t) - 3) & (t[b, k] >= 0)
+
+
+def of_caught(t: torch.Tensor) -> Any:
+    def rule(b: Any, h: Any, q: Any, k: Any) -> Any:
+        try:
+            return t[b, 15] <= k
+        except IndexError:
+            return t[b, 5] <= k
+
+    return rule
+
+
+def of_branch(t: torch.Tensor) -> Any:
+    def rule(b: Any, h: Any, q: Any, k: Any) -> Any:
+        return k < q if t[0, 0] > 10 else k <= q
+
+    return rule
+
+
+LOOKS: dict[str, Any] = {
+    "shape": lambda t: lambda b, h, q, k: (k < t.shape[-1] - 10) & (t[b, k] >= 0),
+    "size": lambda t: lambda b, h, q, k: k <= q.clamp(max=t.size(1) // 2),
+    "length": lambda t: lambda b, h, q, k: (k < len(t[0]) - 3) & (t[b, k] >= 0),
+    "numel": lambda t: lambda b, h, q, k: k + 3 < torch.numel(t),
+    "iteration": lambda t: lambda b, h, q, k: k < sum(2 for _ in t[0]),
+    "unpacked": lambda t: lambda b, h, q, k: k < max(range(len([*t[0]]))),
+    "derived": lambda t: lambda b, h, q, k: k < t.nonzero().flatten().shape[0] // 2,
+    "helper": of_helper,
+    "caught": of_caught,
+    "value": lambda t: lambda b, h, q, k: k < int(t[0, 0]),
+    "list": lambda t: lambda b, h, q, k: k < t.tolist()[0][0],
+    "index": lambda t: lambda b, h, q, k: k < range(3, 60)[t[0, 0]],
+    "branch": of_branch,
+    "equal": lambda t: lambda b, h, q, k: k <= q + torch.equal(t, t.clamp(max=10)),
+    "text": lambda t: lambda b, h, q, k: k < len(repr(t)) // 9,
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_what_a_function_asks_of_its_tensors_is_not_remembered(name: str) -> None:
+    """A shape or a value is a number of the mask as it is traced: other tensors, another mask. (Or it is refused.)"""
+    for length in (14, 22):
+        t = torch.arange(length)[None] + length - 5
+        rule = LOOKS[name](t)
+        mask = integration.make_mask(1, length, length, 0, 0, rule, allow_is_causal_skip=False)
+        assert isinstance(mask, Descriptor) or name in ("iteration", "unpacked", "derived", "equal")
+        seen = [[bool(rule(*map(torch.tensor, (0, 0, q, k)))) for k in range(length)] for q in range(length)]
+        assert torch.equal(dense(mask, length, length)[0, 0], torch.tensor(seen))
+
+
+def test_a_function_of_ones_own_that_asks_nothing_is_remembered() -> None:
+    known = len(integration._masks)
+    for length in (14, 22):
+        t = torch.arange(length)[None]
+        rule = masking.and_masks(lambda b, h, q, k, t=t: torch.where(t[b, k] < 5, k <= q, t[b, q] == 3))
+        integration.make_mask(1, length, length, 0, 0, rule)
+    assert len(integration._masks) == known + 1
+
+
+def test_a_table_of_other_width_is_traced_anew() -> None:
+    for width in (2, 3):
+        t = torch.full((1, 14, width), 7)
+        mask = integration.make_mask(1, 14, 14, 0, 0, lambda b, h, q, k, t=t: k < t[b, q, 1])
+        assert mask.area.tolist() == [7 * 14]
