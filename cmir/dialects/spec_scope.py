@@ -17,7 +17,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from cmir.dialects.expr import KEYWORDS, Expr, ExprAttr, free_names, parse_expr, show, walk
+from cmir.dialects.expr import BINDERS, KEYWORDS, OPERATORS, Expr, ExprAttr, free_names, parse_expr, show, walk
 from cmir.dialects.spec_names import check_binding, check_term
 from cmir.dialects.spec_syntax import parse_range, print_range
 from cmir.dialects.spec_types import IDENTIFIER, Parameter, TableType, length_name
@@ -83,6 +83,23 @@ def check_names(op: Operation, e: Expr, *bound: str, index: bool = True) -> None
     if not spec.is_packed and any(term.op == "first" for term in walk(e)):
         raise VerifyException("'first' is what the compiler makes of a monotone table; a spec cannot say it")
     check_expr(spec, e, *bound, index=index)
+    if not spec.is_packed:  # checked before: its scalars are tables now
+        statics = {p.name for p in spec.parameters if p.kind == "static"}
+        _check_factors(e, frozenset({*statics, *spec.constant_tables()}))
+
+
+def _check_factors(e: Expr, known: frozenset[str]) -> None:
+    """Of a product, one factor is made of what is known at compile time: `known`, and what a quantifier tries.
+
+    A product of two unknowns need not fit the integers of a kernel, whatever fits of its factors.
+    """
+    if e.op in BINDERS:
+        known |= {e.name}
+    if e.op == "mul" and not any(free_names(factor) <= known for factor in e.args):
+        symbol = OPERATORS[e.op].symbol
+        raise VerifyException(f"'{symbol}' multiplies by an integer known at compile time, got {show(e)}")
+    for a in e.args:
+        _check_factors(a, known)
 
 
 def check_expr(spec: Declarations, e: Expr, *bound: str, index: bool = True) -> None:

@@ -4,7 +4,7 @@
 
 // Expressions print with the parentheses that they need and no others.
 // CHECK-LABEL: maskspec.spec @expr
-maskspec.spec @expr(%a: index, %b: index, %c: index, %f: !maskspec.table<free>) {
+maskspec.spec @expr(%a: index = 5, %b: index, %c: index = 7, %f: !maskspec.table<free>) {
   // CHECK-NEXT: a + b * c < a - b - c
   maskspec.assume (a + (b * c)) < ((a - b) - c)
   // CHECK-NEXT: a - (b - c) < (a + b) * c

@@ -42,14 +42,15 @@ maskspec.spec @constants() {
 
 // -----
 
-maskspec.spec @unknown(%a: index, %b: index, %n: index) {
-  maskspec.assume a * a == b * b * 2 and n == a - b
+// They are: both ends are rows floordiv (m * n).
+maskspec.spec @unknown(%m: index, %n: index) {
+  maskspec.assume 1 <= m and 1 <= n
   // expected-note@+1 {{the other Region is here}}
-  maskspec.region @first rows [0, 100 * n - 1000000) {
+  maskspec.region @first rows [0, rows floordiv m floordiv n) {
     maskspec.clause j <= i
   }
   // expected-error@+1 {{cannot prove that Regions @first and @second are disjoint; state the fact that keeps them apart}}
-  maskspec.region @second rows [90 * n, rows) {
+  maskspec.region @second rows [rows floordiv n floordiv m, rows) {
     maskspec.clause j <= i
   }
 }
