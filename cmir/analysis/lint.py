@@ -29,7 +29,7 @@ from cmir.analysis.linear import simplify
 from cmir.analysis.rules import fold_statics, rule_of
 from cmir.analysis.sampling import Draw, sample
 from cmir.dialects.expr import COLS, FALSE, ROWS, TRUE, ZERO, Expr, ExprAttr, J, free_names, substitute, var
-from cmir.dialects.maskspec import AssumeOp, MonotoneOp, Parameter, RegionOp, SpecOp
+from cmir.dialects.maskspec import AssumeOp, MonotoneOp, Parameter, RegionOp, SpecOp, TableType
 from cmir.errors import Remark, SpecError, locate
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
@@ -45,6 +45,8 @@ COLUMN = var("j#")
 def warnings_of(spec: SpecOp) -> list[Remark]:
     """The warnings about a spec, surface or normal form, in the order of its text."""
     found = [*_unread(spec), *_idle_facts(spec)]
+    if _sizes(spec):  # what a rule says of a slot list cannot be said without the number of its slots
+        return found
     try:
         open_spec = _without_values(spec)
         facts = facts_of(open_spec)
@@ -75,7 +77,7 @@ def _unread(spec: SpecOp) -> Iterator[Remark]:
     """Metadata that no rule and no guard reads, nor a fact that relates them to what is read."""
     names = {p.name for p in spec.parameters}
     facts = list(spec.facts)
-    read: set[str] = set()
+    read = _sizes(spec)
     for op in spec.walk():
         if op not in facts:
             read |= names & set(_names_in(op))
@@ -87,6 +89,12 @@ def _unread(spec: SpecOp) -> Iterator[Remark]:
     for p in spec.parameters:
         if p.name not in read:
             yield _warning(f"nothing that @{spec.sym_name.data} shows depends on '{p.name}'; leave it out", spec)
+
+
+def _sizes(spec: SpecOp) -> set[str]:
+    """The statics that say how many integers the entries of tables hold."""
+    types = [a.type for a in spec.body.block.args]
+    return {t.static for t in types if isinstance(t, TableType) and t.static is not None}
 
 
 def _names_in(op: Operation) -> Iterator[str]:

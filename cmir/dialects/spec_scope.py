@@ -37,14 +37,29 @@ class Declarations(IRDLOperation):
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         out: list[Parameter] = []
-        for name, static, arg in zip(self.names, self.statics, self.body.block.args, strict=True):
-            if isinstance(arg.type, TableType):
-                out.append(Parameter(name.data, arg.type.per.data, entries=arg.type.entries))  # pyright: ignore[reportArgumentType]
+        for name, static, t in zip(self.names, self.statics, self.types, strict=True):
+            if isinstance(t, TableType):
+                out.append(Parameter(name.data, t.per.data, entries=t.entries))  # pyright: ignore[reportArgumentType]
             elif isinstance(static, IntegerAttr):
                 out.append(Parameter(name.data, "static", static.value.data))
             else:
                 out.append(Parameter(name.data, "scalar"))
         return tuple(out)
+
+    @property
+    def types(self) -> tuple[Attribute, ...]:
+        """The types of the parameters: those of the arguments, with a number where one names a static.
+
+        Raises:
+            VerifyException: what is named is no static, or no number of integers.
+        """
+        names = [n.data for n in self.names]
+        pairs = zip(names, self.statics, strict=True)
+        statics = {name: value.value.data for name, value in pairs if isinstance(value, IntegerAttr)}
+        return tuple(
+            arg.type.with_statics(statics, names) if isinstance(arg.type, TableType) else arg.type
+            for arg in self.body.block.args
+        )
 
     @property
     def is_packed(self) -> bool:

@@ -7,7 +7,7 @@ per column, or is *free*: of a length of its own, which expressions read by `len
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,19 +45,47 @@ class Parameter:
 @irdl_attr_definition
 class TableType(ParametrizedAttribute, TypeAttribute):
     """`!maskspec.table<row>`: integers, one per row, per column, or per entry of a table of free length; `row x 4`:
-    four in each entry."""
+    four in each entry; `row x slots`: as many as the static `slots` of the spec says."""
 
     name = "maskspec.table"
     per: StringAttr = param_def()
-    width: IntAttr = param_def()  # 0: an entry is one integer, read by one index
+    width: IntAttr | StringAttr = param_def()  # 0: an entry is one integer, read by one index
 
-    def __init__(self, per: str, entries: int | None = None):
-        super().__init__(StringAttr(per), IntAttr(entries or 0))
+    def __init__(self, per: str, entries: int | str | None = None):
+        super().__init__(StringAttr(per), StringAttr(entries) if isinstance(entries, str) else IntAttr(entries or 0))
+
+    @property
+    def static(self) -> str | None:
+        """The static that says how many integers an entry holds, where no number does."""
+        return self.width.data if isinstance(self.width, StringAttr) else None
 
     @property
     def entries(self) -> int | None:
-        """How many integers an entry holds; None: it is one, read by one index."""
+        """How many integers an entry holds; None: it is one, read by one index. A static is its spec's to resolve."""
+        assert isinstance(self.width, IntAttr), "Declarations.types have numbers"
         return self.width.data or None
+
+    def with_statics(self, statics: Mapping[str, int], names: Sequence[str]) -> TableType:
+        """The type with a number for the name of a static; `names` are all that is declared.
+
+        Raises:
+            VerifyException: it names no static, or one whose value is no number of integers.
+        """
+        if self.static is None:
+            return self
+        if self.static not in names:
+            hint = suggestion(self.static, [*statics]) or f"; the statics are {', '.join(statics) or 'none'}"
+            raise VerifyException(f"unknown name '{self.static}' in !maskspec.table<{self._text()}>{hint}")
+        if self.static not in statics:
+            raise VerifyException(
+                f"the integers of an entry are counted at compile time: '{self.static}' in "
+                f"!maskspec.table<{self._text()}> is not static"
+            )
+        if not 1 <= statics[self.static] <= MAX_ENTRIES:
+            raise VerifyException(
+                f"an entry holds 1 to {MAX_ENTRIES} integers, got {self.static} = {statics[self.static]}"
+            )
+        return TableType(self.per.data, statics[self.static])
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -70,19 +98,24 @@ class TableType(ParametrizedAttribute, TypeAttribute):
             width = 0
             if parser.parse_optional_keyword("x"):
                 start = parser.pos
-                width = parser.parse_integer(allow_boolean=False)
+                if static := parser.parse_optional_identifier():
+                    return [per, StringAttr(static)]
+                width = parser.parse_integer(allow_boolean=False, context_msg=": a number, or the name of a static")
                 if not 1 <= width <= MAX_ENTRIES:
                     parser.raise_error(f"an entry holds 1 to {MAX_ENTRIES} integers, got {width}", start, parser.pos)
             return [per, IntAttr(width)]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string(self.per.data + (f" x {self.entries}" if self.entries else ""))
+            printer.print_string(self._text())
+
+    def _text(self) -> str:
+        return self.per.data + (f" x {self.width.data}" if self.width.data else "")
 
     def verify(self) -> None:
         if self.per.data not in TABLE_KINDS:
             raise VerifyException(f"a table is per {', '.join(TABLE_KINDS)}; got '{self.per.data}'")
-        if not 0 <= self.width.data <= MAX_ENTRIES:
+        if isinstance(self.width, IntAttr) and not 0 <= self.width.data <= MAX_ENTRIES:
             raise VerifyException(f"an entry holds 1 to {MAX_ENTRIES} integers, got {self.width.data}")
 
 

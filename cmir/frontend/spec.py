@@ -20,7 +20,7 @@ from io import StringIO
 from typing import Final, Literal
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
 from cmir.dialects.expr import COLS, KEYWORDS, ROWS, Expr, I, J, var
@@ -76,6 +76,7 @@ class MaskSpec:
         self._owner = Owner(name)
         self._location = user_location()
         self._taken: dict[str, SourceLocation | None] = {}  # metadata, constant tables; and Regions as `@name`
+        self._types: dict[str, Attribute] = {}  # of metadata
         self._items: list[Callable[[Values], Operation]] = []  # facts, constant tables, Regions in order
         self.i = Term(self._owner, "var", I)
         self.j = Term(self._owner, "var", J)
@@ -92,22 +93,29 @@ class MaskSpec:
         """Declare an integer known at compile time: terms may be multiplied by it and, if positive, divided by it."""
         return self._declare(name, "static", terms.number(value, f"static '{name}'"))
 
-    def table(self, name: str, per: Literal["row", "col", "free"], entries: int | None = None) -> Table:
+    def table(self, name: str, per: Literal["row", "col", "free"], entries: int | Term | None = None) -> Table:
         """Declare one integer per row, per column, or per entry of a table whose length is free.
 
         Args:
             name, per: the name, and what has an entry: each row, each column, or as many as the metadata give.
-            entries: with `entries=K` every entry holds K integers, known at compile time: `table[i, t]` is number t of
-                the entry at row i. Two such tables are a slot list, K intervals at each row:
+            entries: with `entries=K` every entry holds K integers, a number or a static of this spec, which `statics=`
+                of `compile` may override: `table[i, t]` is number t of the entry at row i. Two such tables are a slot
+                list, K intervals at each row:
                 `spec.exists(0, K - 1, lambda t: (lo[i, t] <= j) & (j < hi[i, t]))`.
         """
         if per not in TABLE_KINDS:
             raise ValueError(f"table '{name}' is per 'row', 'col' or 'free', got {per!r}")
-        if entries is not None and not 1 <= terms.number(entries, f"entries= of table '{name}'") <= MAX_ENTRIES:
+        count: int | None = None
+        width: int | str | None = None
+        if isinstance(entries, Term):
+            width, count = terms.static(self._owner, entries, f"entries= of table '{name}'")
+        elif entries is not None:
+            count = width = terms.number(entries, f"entries= of table '{name}'")
+        if count is not None and not 1 <= count <= MAX_ENTRIES:
             raise SpecError(
                 f"an entry of table '{name}' holds 1 to {MAX_ENTRIES} integers, got {entries}", user_location()
             )
-        self._declare(name, per, entries=None if entries is None else int(entries))
+        self._declare(name, per, entries=count, of=TableType(per, width))
         return Table(self._owner, self._owner.parameters[name])
 
     def constants(self, name: str, values: Iterable[int], base: int = 0) -> ConstantTable:
@@ -213,7 +221,7 @@ class MaskSpec:
     def build(self) -> SpecOp:
         """A new surface spec, verified."""
         parameters = tuple(self._owner.parameters.values())
-        block = Block(arg_types=[TableType(p.kind, p.entries) if p.is_table else INDEX for p in parameters])
+        block = Block(arg_types=[self._types[p.name] for p in parameters])
         values = dict(zip(self._owner.parameters, block.args, strict=True))
         block.add_ops([item(values) for item in self._items])
         spec = SpecOp(self.name, parameters, Region(block))
@@ -239,8 +247,16 @@ class MaskSpec:
     def __repr__(self) -> str:
         return f"<MaskSpec {self.name}>"
 
-    def _declare(self, name: str, kind: ParameterKind, value: int | None = None, entries: int | None = None) -> Term:
+    def _declare(
+        self,
+        name: str,
+        kind: ParameterKind,
+        value: int | None = None,
+        entries: int | None = None,
+        of: Attribute = INDEX,
+    ) -> Term:
         self._claim(name, "metadata", name)
+        self._types[name] = of
         self._owner.parameters[name] = Parameter(name, kind, value, entries)
         return Term(self._owner, "var", var(name))
 

@@ -251,6 +251,15 @@ def number(value: object, what: str) -> int:
     return literal
 
 
+def static(owner: Owner, term: Term, what: str) -> tuple[str, int]:
+    """The name and the value of a static, where a number or a static is taken. Raises TypeError for other terms."""
+    value = owner.value(term.expr)
+    if term.expr.op != "var" or value is None:
+        raise TypeError(f"{what} is a Python integer or a static, got {_shown(term)}")
+    same_owner(owner, term.owner, term, what)
+    return term.expr.name, value
+
+
 def _literal(value: object) -> int | None:
     if isinstance(value, bool):  # an Integral to Python, a condition here
         return None

@@ -61,9 +61,7 @@ class DnfNormalize(ModulePass):
 
     def normalize(self, spec: SpecOp) -> SpecOp:
         """The spec in normal form; statics are gone from its signature."""
-        parameters = [
-            (p, a.type) for p, a in zip(spec.parameters, spec.body.block.args, strict=True) if p.kind != "static"
-        ]
+        parameters = [(p, t) for p, t in zip(spec.parameters, spec.types, strict=True) if p.kind != "static"]
         block = Block(arg_types=[t for _, t in parameters])
         for item in spec.body.block.ops:
             new = self._item(spec, item)

@@ -43,6 +43,7 @@ from cmir.signature import DESCRIBE_ARGUMENTS, Fact, Parameter, Signature
 from cmir.tools import driver
 from cmir.tools.located_parser import suggestion
 from cmir.tools.registry import Registry
+from cmir.tools.verifier import verify
 
 if TYPE_CHECKING:
     import numpy as np
@@ -242,6 +243,7 @@ def with_statics(spec: SpecOp, statics: Mapping[str, int]) -> SpecOp:
     ]
     out = SpecOp(spec.sym_name.data, changed, copy.detach_region(copy.body))
     out.location = spec.location
+    verify(out)  # a static may say how many integers an entry holds
     return out
 
 

@@ -442,3 +442,46 @@ maskspec.spec @entry_number(%t: !maskspec.table<row x 2>) {
     maskspec.clause t[i, 2] <= j
   }
 }
+
+// -----
+
+// expected-error@+1 {{unknown name 'slot' in !maskspec.table<row x slot>; did you mean 'slots'?}}
+maskspec.spec @misspelt_static(%slots: index = 4, %sel: !maskspec.table<row x slot>) {
+}
+
+// -----
+
+// expected-error@+1 {{unknown name 'K' in !maskspec.table<row x K>; the statics are none}}
+maskspec.spec @unknown_static(%sel: !maskspec.table<row x K>) {
+}
+
+// -----
+
+// expected-error@+1 {{the integers of an entry are counted at compile time: 'n' in !maskspec.table<free x n> is not static}}
+maskspec.spec @counted_by_a_scalar(%n: index, %sel: !maskspec.table<free x n>) {
+}
+
+// -----
+
+// expected-error@+1 {{an entry holds 1 to 4096 integers, got slots = 0}}
+maskspec.spec @counted_by_nothing(%slots: index = 0, %sel: !maskspec.table<row x slots>) {
+}
+
+// -----
+
+// expected-error@+1 {{an entry holds 1 to 4096 integers, got slots = 4097}}
+maskspec.spec @counted_by_too_many(%slots: index = 4097, %sel: !maskspec.table<row x slots>) {
+}
+
+// -----
+
+maskspec.spec @number_beyond_a_static(%slots: index = 2, %t: !maskspec.table<row x slots>) {
+  // expected-error@+1 {{t[i, 2]: an entry has numbers 0 to 1}}
+  maskspec.assume 0 <= t[i, 2]
+}
+
+// -----
+
+// expected-error@+1 {{Expected integer literal: a number, or the name of a static}}
+maskspec.spec @neither(%t: !maskspec.table<row x "slots">) {
+}

@@ -42,3 +42,23 @@ maskspec.spec @six(%sel: !maskspec.table<row x 6>) {
 // KERNEL-LABEL: descriptor.preprocess @six_preprocess
 // KERNEL:         descriptor.slots rows (%i) {
 // KERNEL:         descriptor.endpoints {{.*}} from "all.0" {{.*}} from "all.5"
+
+// -----
+
+// A static says how many slots there are; the name stands in the spec as written, its number wherever statics are gone.
+// CHECK-LABEL: maskspec.spec @counted(%lo: !maskspec.table<row x 3>, %hi: !maskspec.table<row x 3>) {
+// CHECK:       interval.table @counted_rows of @counted axis rows slots 3 {
+// CHECK:         interval.span [max(0, lo[i, 2]), min(cols, hi[i, 2])) from "all.2"
+maskspec.spec @counted(%lo: !maskspec.table<row x slots>, %slots: index = 3, %hi: !maskspec.table<row x slots>) {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %seen = maskspec.exists %t in [0, slots - 1] {
+      %a = maskspec.lookup %lo[%i, %t]
+      %b = maskspec.lookup %hi[%i, %t]
+      %p = arith.cmpi sle, %a, %j : index
+      %q = arith.cmpi slt, %j, %b : index
+      %r = arith.andi %p, %q : i1
+      maskspec.yield %r
+    }
+    maskspec.visible %seen
+  }
+}

@@ -63,3 +63,16 @@ def test_a_mask_says_its_warnings_where_they_were_written():
     assert warning.startswith(f"{__file__}:")
     assert "warning: this part of the rule of Region @all changes nothing: the rest of the rule implies it\n" in warning
     assert zoo.load("hstu").warnings == []
+
+
+def test_a_static_that_counts_slots_is_read():
+    """It is not for leaving out, and what is shown with one number of slots says nothing of another number."""
+    clauses = "maskspec.clause j < t[i, 0] maskspec.clause j < t[i, 0] and j < t[i, 1]"
+    rule = f"maskspec.region @all rows [0, rows) {{ {clauses} }}"
+    declared = "%k: index = 2, %t: !maskspec.table<row x {}>, %unused: index"
+    by_number, by_static = (
+        [w.message for w in warnings_of(spec_in(f"maskspec.spec @m({declared.format(k)}) {{ {rule} }}"))]
+        for k in (2, "k")
+    )
+    assert by_static == ["nothing that @m shows depends on 'unused'; leave it out"]
+    assert "nothing that @m shows depends on 'k'; leave it out" in by_number and len(by_number) == 3

@@ -115,8 +115,12 @@ TYPE_ERRORS: dict[str, tuple[Case, str]] = {
         "the base of 'x' is a Python integer, got the term width",
     ),
     "entries": (
-        lambda t: t.spec.table("x", per="row", entries=t.width),
-        "entries= of table 'x' is a Python integer, got the term width",
+        lambda t: t.spec.table("x", per="row", entries=t.n),
+        "entries= of table 'x' is a Python integer or a static, got the term n",
+    ),
+    "computed entries": (
+        lambda t: t.spec.table("x", per="row", entries=t.width + 1),
+        "entries= of table 'x' is a Python integer or a static, got the term width + 1",
     ),
     # Facts and Regions.
     "no fact": (lambda t: t.spec.assume(), "assume takes at least one fact"),
@@ -207,7 +211,15 @@ SPEC_ERRORS: dict[str, tuple[Case, str]] = {
         lambda t: t.spec.table("x", per="row", entries=0),
         "an entry of table 'x' holds 1 to 4096 integers, got 0",
     ),
+    "no entries by a static": (
+        lambda t: t.spec.table("x", per="row", entries=t.spec.static("none", 0)),
+        "an entry of table 'x' holds 1 to 4096 integers, got none",
+    ),
     # Two specs.
+    "entries of another spec": (
+        lambda t: t.spec.table("x", per="row", entries=t.other.static("width", 3)),
+        "entries= of table 'x' mixes two specs: 'width' belongs to 'other', not to 's'",
+    ),
     "two specs": (lambda t: t.i + t.other.rows, "'+' mixes two specs: 'rows' belongs to 'other', not to 's'"),
     "index of another spec": (
         lambda t: t.start[t.other.i],

@@ -1,6 +1,7 @@
 # pyright: basic
 """Metadata of every form, a mask per sequence and per head: the kernels against the rule, run as it was written."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,49 @@ def test_slot_lists(batch: tuple[int, ...]) -> None:
         "width": ints(rng, 0, 9, *batch[:1], 6, 2),  # shared by heads
     }
     check(mask, metadata, {"lo": 2, "hi": 2, "width": 2}, batch)
+
+
+def counted() -> cmir.MaskSpec:
+    """A slot list with as many slots as a static says."""
+    spec = cmir.MaskSpec("counted")
+    i, j = spec.i, spec.j
+    slots = spec.static("slots", 3)
+    lo, hi = (spec.table(name, per="row", entries=slots) for name in ("lo", "hi"))
+    assert lo.entries == 3
+    spec.region("all", 0, spec.rows, visible=spec.exists(0, slots - 1, lambda t: (lo[i, t] <= j) & (j < hi[i, t])))
+    return spec
+
+
+@pytest.mark.parametrize("slots", [None, 2, 5])
+def test_a_static_counts_the_slots(slots: int | None, tmp_path: Path) -> None:
+    spec, k = counted(), slots or 3
+    text = tmp_path / "counted.mlir"
+    text.write_text(str(spec))
+    assert "%lo: !maskspec.table<row x slots>" in text.read_text()
+    rng = np.random.default_rng(k)
+    start = ints(rng, -3, COLS, ROWS, k)
+    metadata: Metadata = {"lo": start, "hi": start + ints(rng, 0, 9, ROWS, k)}
+    for source in (spec, text):
+        mask = cmir.compile(source, statics=None if slots is None else {"slots": slots})
+        assert mask.slots == {"rows": k, "cols": None}
+        check(mask, metadata, {"lo": 2, "hi": 2}, ())
+        wrong = metadata | {"hi": metadata["hi"][:, 1:]}
+        with pytest.raises(cmir.CmirError, match=rf"that is {k} integers in each entry"):
+            mask.describe(rows=ROWS, cols=COLS, tile=(16, 16), **wrong)
+        with pytest.raises(cmir.CmirError, match=rf"{ROWS} lists, one per row, of {k} ints, got int32 of shape"):
+            mask.dense(rows=ROWS, cols=COLS, **wrong)
+
+
+def test_a_static_that_counts_slots_is_checked_when_it_is_overridden() -> None:
+    for slots, message in ((0, "got slots = 0"), (4097, "got slots = 4097"), (2**40, "does not fit 32 bits")):
+        with pytest.raises(cmir.SpecError, match=message):
+            cmir.compile(counted(), statics={"slots": slots})
+    last = cmir.MaskSpec("last")
+    slots = last.static("slots", 3)
+    sel = last.table("sel", per="row", entries=slots)
+    last.region("all", 0, last.rows, visible=(last.j == sel[last.i, slots - 1]) | (last.j == sel[last.i, 2]))
+    metadata: Metadata = {"sel": [[4, 1], [0, 2], [3, 3]]}  # the third number of two is the second
+    assert cmir.compile(last, statics={"slots": 2}).dense(rows=3, cols=4, **metadata).argmax(1).tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("batch", [(), (2, 2)])
