@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
 
 def visible(desc: Descriptor, mask: Any, row: Any, column: Any) -> Any:
-    """Whether mask number `mask` shows the pairs (row, column): integer tensors that broadcast, to a bool tensor.
-
-    Only pairs of partial tiles may be asked for where the mask is tested by bits.
-    """
+    """Whether mask number `mask` shows the pairs (row, column): integer tensors that broadcast, to a bool tensor."""
     if (table := desc.row_table) is not None:
         return _inside(table, mask, row, column)
     if (table := desc.col_table) is not None:
         return _inside(table, mask, column, row)
     bits = desc.bits
     assert bits is not None, "a descriptor has a table or bits"
-    return ((bits[mask, row, column // 32] >> (column % 32)) & 1) == 1
+    seen = ((bits[mask, row, column // 32] >> (column % 32)) & 1) == 1
+    # Words of empty and of full tiles are not defined: their state says it all.
+    tile_row, tile_column = row // desc.tile[0], column // desc.tile[1]
+    state = (desc.row_state[mask, tile_row, tile_column // 16] >> (2 * (tile_column % 16))) & 3
+    return torch.where(state == 1, seen, state == 2)
 
 
 def _inside(table: torch.Tensor, mask: Any, entry: Any, position: Any) -> Any:
@@ -46,11 +47,6 @@ def to_dense(desc: Descriptor) -> torch.Tensor:
     column = torch.arange(desc.cols, device=device)[None, None, :]
     dense = torch.empty((desc.masks, desc.rows, desc.cols), dtype=torch.bool, device=device)
     dense[:] = visible(desc, mask, row, column)
-    if desc.bits is not None:  # words of empty and of full tiles are not defined
-        tile_rows, tile_columns = row // desc.tile[0], column // desc.tile[1]
-        words = desc.row_state[mask, tile_rows, tile_columns // 16]
-        state = (words >> (2 * (tile_columns % 16))) & 3
-        dense = torch.where(state == 1, dense, state == 2)
     sequences, heads = (*desc.batch, 1, 1)[:2]
     return dense.reshape(sequences, heads, desc.rows, desc.cols)
 

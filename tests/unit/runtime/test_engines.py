@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn.attention.flex_attention import flex_attention
+from torch.nn.attention.flex_attention import create_block_mask, create_mask, flex_attention
 
 import cmir
 from cmir import zoo
@@ -84,3 +84,31 @@ def test_a_batch_of_masks_with_heads() -> None:
     q, k, v = (torch.randn(2, 3, 50, 16) for _ in range(3))
     flex = flex_attention(q, k, v, block_mask=desc.to_block_mask())
     torch.testing.assert_close(flex, cmir.attention(q, k, v, desc), atol=2e-5, rtol=2e-5)
+
+
+def scattered() -> cmir.MaskSpec:
+    """By bits, with full, partial and empty tiles."""
+    doc = torch.arange(200) // 20
+
+    def rule(b, h, q, k):
+        return (doc[q - 40] == doc[k - k - 1]) | (doc[k - 20] == 2)
+
+    return cmir.from_mask_mod(rule)
+
+
+def test_a_mask_by_bits_is_the_same_function_in_every_tile() -> None:
+    spec = scattered()
+    desc = cmir.compile(spec, test="bits").describe(rows=40, cols=90, tile=(16, 16), **spec.captured)
+    assert desc.bits is not None
+    dense = desc.to_dense()
+    blocks = desc.to_block_mask()
+    assert torch.equal(create_mask(blocks.mask_mod, 1, 1, 40, 90, device="cpu"), dense)
+    # Blocks of other sizes may be made from it.
+    again = create_block_mask(blocks.mask_mod, 1, 1, 40, 90, device="cpu", BLOCK_SIZE=8)
+    assert torch.equal(again.to_dense()[..., :5, :11].bool(), dense_blocks(dense, 8)[..., :5, :11])
+
+
+def dense_blocks(dense: torch.Tensor, size: int) -> torch.Tensor:
+    rows, cols = dense.shape[-2:]
+    padded = torch.nn.functional.pad(dense, (0, -cols % size, 0, -rows % size))
+    return padded.unfold(2, size, size).unfold(3, size, size).any(-1).any(-1)
