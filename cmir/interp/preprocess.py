@@ -1,4 +1,4 @@
-"""What kernels mean, in NumPy: the slots and the status of a preprocess kernel, the mask of an attention kernel.
+"""What kernels mean, in NumPy: slots, schedules and status of a preprocess kernel, the mask of an attention kernel.
 
 `env` gives `rows`, `cols` and every scalar as an integer and every table as a `TableValue`. Nothing here shares code
 with the passes or with the kernels: these functions are what both are compared with.
@@ -7,6 +7,7 @@ with the passes or with the kernels: these functions are what both are compared 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -172,6 +173,30 @@ def _states(pairs: np.ndarray, rows: int, tile: tuple[int, int]) -> np.ndarray:
 
     valid = np.minimum(rows - np.arange(len(pairs)) * tile[0], tile[0])[:, None]
     return np.where(pairs == 0, EMPTY, np.where(pairs == valid * tile[1], FULL, PARTIAL)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class TileLists:
+    """The schedule of an axis: `<axis>_count`, `<axis>_index` and `<axis>_order` of a descriptor of one mask."""
+
+    count: np.ndarray
+    """int64 [lines of tiles, 2]: how many partial and how many full tiles a line has."""
+    index: np.ndarray
+    """int64 [lines of tiles, tiles]: partial tiles from the front, ascending; full ones at the back, in any order, here
+    ascending; -1 between them, where the memory of a descriptor is undefined."""
+    order: np.ndarray
+    """int64 [lines of tiles]: the lines by the tiles that they list, most first, ties by number."""
+
+
+def tile_lists(states: np.ndarray) -> TileLists:
+    """The schedule of tiles in these states, [lines, tiles]: `tile_states` for rows, its transpose for columns."""
+    import numpy as np
+
+    count = np.stack([(states == PARTIAL).sum(axis=1), (states == FULL).sum(axis=1)], axis=1)
+    place = np.array([1, 0, 2])  # empty tiles, of which none is listed, between partial and full ones
+    index = np.argsort(place[states], axis=1, kind="stable")
+    index[np.take_along_axis(states, index, axis=1) == EMPTY] = -1
+    return TileLists(count, index, np.argsort(-count.sum(axis=1), kind="stable"))
 
 
 def kernel_mask(

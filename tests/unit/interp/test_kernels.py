@@ -14,7 +14,7 @@ from cmir.analysis.sampling import sample
 from cmir.dialects.attention import KernelOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.interp.domain import TableValue, Value
-from cmir.interp.preprocess import FULL, PARTIAL, kernel_mask, slot_table, status_word, tile_states
+from cmir.interp.preprocess import TileLists, kernel_mask, slot_table, status_word, tile_lists, tile_states
 from cmir.runtime.mask import CompiledMask
 from cmir.tools.driver import parse
 
@@ -107,10 +107,14 @@ def check_against_kernel(mask: CompiledMask, module: ModuleOp, env: dict[str, Va
             np.testing.assert_array_equal(slot_table(preprocess, axis, env), table[0].numpy(), axis)
         states = tile_states(preprocess, axis, env, TILE)
         states = states if axis == "rows" else states.T
-        count, index = (desc.view(f"{axis[:-1]}_{field}")[0].numpy() for field in ("count", "index"))
-        for (partial, full), listed, line in zip(count, index, states, strict=True):
-            assert sorted(listed[:partial]) == np.flatnonzero(line == PARTIAL).tolist()
-            assert sorted(listed[len(line) - full :]) == np.flatnonzero(line == FULL).tolist()
+        got = TileLists(*(desc.view(f"{axis[:-1]}_{field}")[0].numpy() for field in ("count", "index", "order")))
+        want = tile_lists(states)
+        np.testing.assert_array_equal(got.count, want.count)
+        np.testing.assert_array_equal(got.order, want.order)
+        for (partial, full), listed, wanted in zip(got.count, got.index, want.index, strict=True):
+            assert listed[:partial].tolist() == wanted[:partial].tolist()
+            # Full tiles come in any order.
+            assert sorted(listed[len(listed) - full :]) == wanted[len(wanted) - full :].tolist()
     word = status_word(preprocess, env)
     assert int(desc.status[0]) == word
     return word

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from draws import check_intervals, check_tile_states, draws
+from draws import check_intervals, check_lists, check_schedules, draws, states_of
 from expected import COUNTS, IDS, SMALL
 
 import cmir
 from cmir import zoo
 from cmir.interp.masks import paint
+from cmir.interp.preprocess import TileLists
 from cmir.runtime.reference import reference_attention
 
 # One of each class of mask, for the kernels.
@@ -63,11 +64,11 @@ def test_hstu_meta_counts_follow_its_statics() -> None:
 
 
 @pytest.mark.parametrize(("name", "statics"), SMALL, ids=IDS)
-def test_intervals_and_tiles_of_both_axes_are_the_rule(name: str, statics: dict[str, int]) -> None:
+def test_intervals_and_schedules_of_both_axes_are_the_rule(name: str, statics: dict[str, int]) -> None:
     mask = zoo.load(name, **statics)
     for metadata in draws(mask, 200):
         check_intervals(mask, metadata)
-        check_tile_states(mask, metadata)
+        check_schedules(mask, metadata)
 
 
 @pytest.mark.parametrize(("name", "statics"), KERNELS)
@@ -87,6 +88,9 @@ def test_descriptor_and_attention_are_the_rule(name: str, statics: dict[str, int
             n = dense.shape[1] if axis == "rows" else dense.shape[0]
             painted = paint(table[0].numpy(), n)
             np.testing.assert_array_equal(painted if axis == "rows" else painted.T, dense)
+        states = states_of(dense, desc.tile)
+        for axis, lines in (("row", states), ("col", states.T)):
+            check_lists(TileLists(*(desc.view(f"{axis}_{f}")[0].numpy() for f in ("count", "index", "order"))), lines)
         if 0 not in dense.shape:
             check_attention(desc, dense, seed)
 
