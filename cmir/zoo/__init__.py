@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cmir.runtime.mask import CompiledMask
 
 NAMES = (
-    *("causal", "causal_bottom_right", "full", "key_padding", "prefix_lm"),
+    *("causal", "causal_bottom_right", "full", "key_padding", "kv_cache", "prefix_lm"),
     *("window_hf", "window_attention_gym", "window_flash", "window_two_sided"),
     *("sinks_window", "global_window", "global_window_causal", "dilated_window"),
     *("document", "causal_document", "packed_cross", "shared_prompt", "causal_blockwise", "qk_sparse"),

@@ -8,6 +8,7 @@ from cmir import zoo
 COUNTS: dict[str, tuple[int | None, int | None]] = {
     "full": (1, 1),
     "key_padding": (1, 1),
+    "kv_cache": (1, 1),
     "causal": (1, 1),
     "causal_bottom_right": (1, 1),
     "prefix_lm": (1, 1),

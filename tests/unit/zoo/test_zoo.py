@@ -116,6 +116,19 @@ def check_attention(desc: cmir.Descriptor, dense: np.ndarray, seed: int) -> None
         assert float((a - b).detach().norm()) <= allowed
 
 
+def test_a_cache_is_its_keys_aligned_with_the_last_row() -> None:
+    """As FlashAttention cuts a cache: what is left of it is causal, bottom-right aligned, and nothing else is seen."""
+    cache, causal = zoo.load("kv_cache"), zoo.load("causal_bottom_right")
+    for rows, first, length, cols in [(1, 0, 7, 12), (4, 0, 12, 12), (4, 3, 9, 12), (5, 6, 9, 12), (3, 4, 4, 8)]:
+        got = cache.dense(rows=rows, cols=cols, first_key=first, length=length)
+        want = np.zeros((rows, cols), dtype=bool)
+        want[:, first:length] = causal.dense(rows=rows, cols=length - first)
+        np.testing.assert_array_equal(got, want)
+    lengths = torch.tensor([3, 9, 12], dtype=torch.int32)
+    desc = cache.describe(rows=2, cols=12, first_key=torch.tensor([0, 4, 0], dtype=torch.int32), length=lengths)
+    assert desc.check().area.tolist() == [3 + 2, 5 + 4, 12 + 11]
+
+
 def test_trees_as_decoders_draft_them() -> None:
     """Drawn metadata are hardly ever trees: here are some, in depth-first order, against their ancestors."""
     mask, plain = zoo.load("tree_dfs"), zoo.load("tree_any_order")
