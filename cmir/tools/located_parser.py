@@ -3,6 +3,7 @@
 - Every op gets a `FileLineColLoc`, as in MLIR, unless the text says `loc(...)`.
 - An SSA value that is never defined is reported where it is used, not at the end of the file.
 - An unknown op, type, attribute or dialect comes with the nearest registered name.
+- A comment that reads as the rest of an expression, `j <= i // 2`, is refused: division is floordiv.
 - A missing `}` is said to be missing: at an op that stands too deep, or at the end of the file, with the place of `{`.
 - Whatever goes wrong inside an op's own parser (an attribute that does not verify, a constructor that refuses) is a
   `ParseError` at that op.
@@ -33,6 +34,7 @@ from xdsl.utils.lexer import Input, Position, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from cmir.errors import suggestion
+from cmir.tools.division_comments import OPS, division_comment
 
 BUILTIN_TYPES = ("index", "none", "i1", "i8", "i32", "i64", "bf16", "f16", "f32", "f64", "tensor", "vector", "memref")
 """Builtin types that a misspelt one may be meant for."""
@@ -47,7 +49,19 @@ def _of_comparison(message: str) -> str:
 
 
 class _Lexer(MLIRLexer):
-    """MLIR's tokens, and `!=`, which is a token of expressions."""
+    """MLIR's tokens, and `!=`, which is a token of expressions; `open_ops` are the ops that are being parsed."""
+
+    def __init__(self, input: Input[str], open_ops: Sequence[tuple[type[Operation], Position]]) -> None:
+        super().__init__(input)
+        self._open_ops = open_ops
+
+    def _consume_whitespace(self) -> None:
+        if self._open_ops and self._open_ops[-1][0].name in OPS:
+            spec = next((start for op, start in self._open_ops if op.name == "maskspec.spec"), self.pos)
+            if (start := division_comment(self.input.content, self.pos, spec)) is not None:
+                span = Span(start, start + 2, self.input)
+                raise ParseError(span, "`//` begins a comment here; division is floordiv")
+        super()._consume_whitespace()
 
     # Possessive: what is no string is found out in one reading, not in exponentially many.
     _string = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
@@ -84,7 +98,7 @@ class LocatedParser(Parser):
         self._line_starts = [0, *(k + 1 for k, c in enumerate(input) if c == "\n")]
         self._forward_uses: dict[str, tuple[Span, list[str]]] = {}
         super().__init__(ctx, "", name)  # which reads a token, by a lexer that is not ours
-        self._resume_from(ParserState(_Lexer(Input(input, name))))
+        self._resume_from(ParserState(_Lexer(Input(input, name), self._open)))
 
     def location_at(self, position: Position) -> FileLineColLoc:
         """The location attribute of a position in the text."""
