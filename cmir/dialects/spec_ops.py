@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from cmir.dialects.expr import KEYWORDS, Expr, ExprAttr, parse_expr, show, walk
+from cmir.dialects.expr import KEYWORDS, Expr, ExprAttr, is_forall, parse_expr, show, walk
 from cmir.dialects.spec_items import AssumeOp, LayoutOp, MonotoneOp
 from cmir.dialects.spec_scope import ConstantsOp, Declarations, check_names, declarations, enclosing_declarations
 from cmir.dialects.spec_syntax import parse_body, parse_range, print_body, print_range
@@ -50,8 +50,9 @@ class ClauseOp(IRDLOperation):
         check_names(self, self.condition.data)
         for term in walk(self.condition.data):
             if term.op in ("or", "not", "exists"):
+                written = "forall" if is_forall(term) else term.op
                 raise VerifyException(
-                    f"a clause is a conjunction of comparisons; '{term.op}' belongs in the surface rule"
+                    f"a clause is a conjunction of comparisons; '{written}' belongs in the surface rule"
                 )
 
 

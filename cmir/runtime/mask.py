@@ -686,6 +686,12 @@ class CompiledMask:
 
     def _check_layout(self, rows: int, cols: int, metadata: Mapping[str, Any]) -> None:
         """Lengths fit the layout, and the tables of a shard have an entry for every token of all shards."""
+        shared = [order.table for order in self._orders.values()]
+        if rows != cols and len(shared) == 2 and shared[0] is not None and shared[0] == shared[1]:
+            raise MetadataError(
+                f"mask {self.name!r}, cols: expected as many as rows, {rows}, since {shared[0]!r} orders both; "
+                f"got {cols}; give rows and cols a layout each, with a table of its own"
+            )
         for axis, length in (("rows", rows), ("cols", cols)):
             if (order := self._orders.get(axis)) is None:
                 continue

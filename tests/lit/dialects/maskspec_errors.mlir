@@ -245,6 +245,24 @@ maskspec.spec @clauses() {
 
 // -----
 
+maskspec.spec @forall_in_a_clause() {
+  maskspec.region @all rows [0, rows) {
+    // expected-error@+1 {{a clause is a conjunction of comparisons; 'forall' belongs in the surface rule}}
+    maskspec.clause j <= i and (forall d in [0, 3] : j + d != 7)
+  }
+}
+
+// -----
+
+maskspec.spec @not_exists_in_a_clause() {
+  maskspec.region @all rows [0, rows) {
+    // expected-error@+1 {{a clause is a conjunction of comparisons; 'not' belongs in the surface rule}}
+    maskspec.clause j <= i and not (exists d in [0, 3] : j + d == 7)
+  }
+}
+
+// -----
+
 maskspec.spec @mixed() {
   // expected-error@+1 {{a Region without (%i, %j) holds clauses only, found 'arith.constant'}}
   maskspec.region @all rows [0, rows) {

@@ -83,6 +83,24 @@ def test_an_order_of_a_batch_of_one_serves_any_batch():
     assert torch.equal(outs[0], outs[1]) and torch.equal(outs[0], outs[2])
 
 
+def test_one_order_of_both_axes_is_of_one_length():
+    spec = cmir.MaskSpec("causal")
+    spec.region("all", 0, spec.rows, visible=spec.j <= spec.i)
+    mask = cmir.compile(spec, layout=Table("place"))
+    message = (
+        "mask 'causal', cols: expected as many as rows, 4, since 'place' orders both; got 6; give rows and cols a layout "
+        "each, with a table of its own"
+    )
+    for order in (torch.arange(4), torch.arange(6)):
+        for call in (mask.describe, mask.dense):
+            with pytest.raises(MetadataError) as wrong:
+                call(rows=4, cols=6, place=order)
+            assert str(wrong.value) == message
+    mask = cmir.compile(spec, layout={"rows": Table("order"), "cols": Table("order_k")})
+    desc = mask.describe(rows=4, cols=6, order=torch.tensor([3, 1, 0, 2]), order_k=torch.arange(5, -1, -1)).check()
+    assert desc.area.tolist() == [4 + 3 + 2 + 1]
+
+
 def test_an_order_for_each_sequence():
     torch.manual_seed(0)
     mask = cmir.compile(HSTU, layout=Table("order"))
