@@ -45,17 +45,17 @@ class Prover(Observer):
             SpecError: the pass changed what is visible, or (strict) it is unknown whether it did.
         """
         from cmir.analysis.proof.decide import decide  # imports z3
-        from cmir.analysis.proof.stages import claims_of
+        from cmir.analysis.proof.stages import claims_of, unsaid
 
         assert self._module is not None
-        outcome = decide(claims_of(pass_.name, self._module, module))
+        outcome = decide(claims_of(pass_.name, self._module, module), unsaid(self._module, module))
         self.outcomes.append((pass_.name, outcome))
         if self._report is not None:
             self._report(f"prove: {pass_.name}: {outcome}")
         if (found := outcome.refutation) is not None:
             raise SpecError(f"pass '{pass_.name}' is wrong: {found.claim}: {found.counterexample}", found.op)
         if self._strict and outcome.status == "unknown":
-            notes = [f"unknown whether {claim}" for claim in outcome.unknown]
+            notes = [*(f"unknown whether {claim}" for claim in outcome.unknown), *outcome.unsaid]
             raise SpecError(f"pass '{pass_.name}' is not proved", module, notes)
 
 

@@ -70,20 +70,23 @@ class Outcome:
     """Claims that were not decided."""
     draws: int = 0
     """Random metadata on which all of those hold."""
+    unsaid: tuple[str, ...] = ()
+    """What the pass did that no claim speaks of."""
 
     def __str__(self) -> str:
         """As the command line says it."""
         if self.claims == 0:
-            return "nothing to prove"
+            return ", ".join(["unknown", *self.unsaid]) if self.unsaid else "nothing to prove"
         many = f"{self.questions} question{'' if self.questions == 1 else 's'}"
         if self.status == "unknown":
             tested = f"{self.draws} random draws agree" if self.draws else "no random draw was tried"
-            return f"unknown after {self.seconds:.2f} s ({many}; {tested}; whether {' and '.join(self.unknown)})"
+            undecided = f"{many}; {tested}; whether {' and '.join(self.unknown)}" if self.unknown else many
+            return ", ".join([f"unknown after {self.seconds:.2f} s ({undecided})", *self.unsaid])
         return f"{self.status} ({self.seconds:.2f} s, {many})"
 
 
-def decide(claims: Iterable[Claim]) -> Outcome:
-    """Decide all claims; the first that is refuted ends it."""
+def decide(claims: Iterable[Claim], unsaid: Sequence[str] = ()) -> Outcome:
+    """Decide all claims; the first that is refuted ends it. With anything `unsaid`, a pass is not proved."""
     start, total, count, draws = process_time(), 0, 0, 0
     unknown: list[str] = []
     for total, claim in enumerate(claims, 1):
@@ -98,7 +101,8 @@ def decide(claims: Iterable[Claim]) -> Outcome:
         refutation = Refutation(claim.what, claim.op, found)
         return Outcome("refuted", total, count, process_time() - start, refutation)
     seconds = process_time() - start
-    return Outcome("unknown" if unknown else "proved", total, count, seconds, None, tuple(unknown), draws)
+    status = "unknown" if unknown or unsaid else "proved"
+    return Outcome(status, total, count, seconds, None, tuple(unknown), draws, tuple(unsaid))
 
 
 def _decide(claim: Claim, ask: bool = True) -> tuple[int, bool, str | int]:

@@ -9,6 +9,9 @@ a spec that was packed          its tables show of each sequence what the table 
 `symmetric`                     where rows == cols, row i sees column j iff row j sees column i
 a preprocess kernel             its slots (pairs) show what the tables show, are disjoint, and clamped whatever the
                                 metadata; it checks every fact as it is stated
+
+Specs are compared by name, and what stands beside one by what it is for. Of a spec that is new or gone, a table or
+kernel that is gone, two where there is one to read, nothing can be claimed: `unsaid` says so. Facts may be dropped.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from cmir.analysis.proof.meaning import Env, pairs_side, rule_side, slots_side, 
 from cmir.analysis.proof.packing import packed_table
 from cmir.dialects.attention import TestsOp
 from cmir.dialects.descriptor import PreprocessOp
-from cmir.dialects.interval import TableOp
+from cmir.dialects.interval import AXES, TableOp
 from cmir.dialects.maskspec import SpecOp
 
 
@@ -63,6 +66,52 @@ def stages_of(module: ModuleOp) -> dict[str, Stage]:
             next((op for op in mine if isinstance(op, TestsOp)), None),
             next((op for op in mine if isinstance(op, PreprocessOp)), None),
         )
+    return out
+
+
+def unsaid(before: ModuleOp, after: ModuleOp) -> list[str]:
+    """In words, what a pass did of which nothing says whether it kept what is visible."""
+    old, new = _things(before), _things(after)
+    kept = {spec for spec, what in old.keys() & new.keys() if what == "spec"}
+    gone = [
+        name for key, names in old.items() if key not in new and (key[0] in kept or key[1] == "spec") for name in names
+    ]
+    added = [name for key, names in new.items() if key not in old and key[1] == "spec" for name in names]
+    changes = [f"{_are(names)} {state}" for names, state in ((gone, "gone"), (added, "new")) if names]
+    why = "nothing says that they are the same" if gone and added else "there is nothing to compare with"
+    out = [f"{' and '.join(changes)}: {why}"] if changes else []
+    twice = [(what, names) for (_, what), names in new.items() if len(names) > 1]
+    out += [f"{_are(names)} each a {what}: nothing says which is meant" for what, names in twice]
+    stages = stages_of(before)
+    for name, stage in stages_of(after).items():
+        if name in stages and (kernel := stage.preprocess) and _changed(stages[name].preprocess, kernel):
+            bare = [axis for axis in AXES if axis not in stage.tables and _computes(kernel, axis)]
+            out += [f"@{kernel.sym_name.data} computes {axis} of which there is no table" for axis in bare]
+    return out
+
+
+def _computes(kernel: PreprocessOp, axis: str) -> bool:
+    return kernel.slots_of(axis) is not None or (axis == "rows" and kernel.pair is not None)
+
+
+def _are(names: list[str]) -> str:
+    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def _things(module: ModuleOp) -> dict[tuple[str, str], list[str]]:
+    """By spec and by what they are to it: the names of specs, and of what later passes read of them."""
+    out: dict[tuple[str, str], list[str]] = {}
+    for op in module.walk():
+        match op:
+            case SpecOp():
+                key = op.sym_name.data, "spec"
+            case TableOp():
+                key = op.spec.data, f"{op.axis.data} table of @{op.spec.data}"
+            case PreprocessOp():
+                key = op.spec.data, f"kernel of @{op.spec.data}"
+            case _:
+                continue
+        out.setdefault(key, []).append(f"@{op.sym_name.data}")
     return out
 
 
@@ -131,7 +180,7 @@ def _of_kernel(stage: Stage, preprocess: PreprocessOp, facts: Facts) -> Iterator
             yield same(table_side(table), slots_side(preprocess, axis), facts)
             yield kernel_slots_apart(preprocess, table, facts)
             yield kernel_slots_safe(preprocess, axis, facts)
-    if preprocess.pair is not None:
+    if preprocess.pair is not None and "rows" in stage.tables:
         yield same(table_side(stage.tables["rows"]), pairs_side(preprocess), facts)
     for n in range(len(facts.facts)):
         yield kernel_checks(preprocess, facts, n)

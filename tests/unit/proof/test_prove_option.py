@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 from mutants import SOLVER, Edit, applied  # pyright: ignore[reportMissingImports]
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 import cmir
 from cmir import zoo
+from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.expr import ExprAttr, add, const
-from cmir.dialects.interval import SpanOp
+from cmir.dialects.interval import SpanOp, TableOp
+from cmir.dialects.maskspec import AssumeOp, SpecOp
 from cmir.tools.cm_opt import main
 from cmir.tools.driver import parse, run_pipeline
 from cmir.tools.proving import Prover
@@ -35,6 +38,101 @@ class Nothing(ModulePass):
 
     def apply(self, ctx: Any, op: ModuleOp) -> None:
         pass
+
+
+class Rename(ModulePass):
+    """Another name for the spec, its tables left to it, and another rule: nobody can compare."""
+
+    name = "rename"
+
+    def apply(self, ctx: Any, op: ModuleOp) -> None:
+        for inner in op.walk():
+            if isinstance(inner, SpecOp):
+                inner.sym_name = StringAttr("other")
+            elif isinstance(inner, TableOp):
+                inner.spec = StringAttr("other")
+
+
+class Drop(ModulePass):
+    """Without a spec's fact, its tables, or all of it."""
+
+    name = "drop"
+
+    def __init__(self, what: type[Operation]) -> None:
+        self.what = what
+
+    def apply(self, ctx: Any, op: ModuleOp) -> None:
+        for inner in [x for x in op.walk() if isinstance(x, self.what)]:
+            inner.detach()
+            inner.erase()
+
+
+class Again(ModulePass):
+    """A second spec, or a second table of an axis, beside the first."""
+
+    name = "again"
+
+    def __init__(self, what: type[SpecOp | TableOp]) -> None:
+        self.what = what
+
+    def apply(self, ctx: Any, op: ModuleOp) -> None:
+        first = next(x for x in op.walk() if isinstance(x, self.what))
+        second = first.clone()
+        second.sym_name = StringAttr("again")
+        op.body.block.insert_op_after(second, first)
+
+
+class Insert(ModulePass):
+    """The kernel that a pipeline makes, without what it was made of."""
+
+    name = "insert"
+
+    def __init__(self, pipeline: str) -> None:
+        self.pipeline = pipeline
+
+    def apply(self, ctx: Any, op: ModuleOp) -> None:
+        other = op.clone()
+        run_pipeline(other, [self.pipeline])
+        kernel = next(x for x in other.walk() if isinstance(x, PreprocessOp))
+        op.body.block.add_op(kernel.clone())
+
+
+GONE = {
+    "rename": ((), Rename(), "unknown, @hstu is gone and @other is new: nothing says that they are the same"),
+    "no spec": ((), Drop(SpecOp), "unknown, @hstu is gone: there is nothing to compare with"),
+    "no table": (
+        ("lower-intervals", "transpose"), Drop(TableOp),
+        "unknown, @hstu_rows and @hstu_cols are gone: there is nothing to compare with",
+    ),
+    "two specs": ((), Again(SpecOp), "unknown, @again is new: there is nothing to compare with"),
+    "two tables": (
+        ("lower-intervals",), Again(TableOp),
+        ", @hstu_rows and @again are each a rows table of @hstu: nothing says which is meant",
+    ),
+    "no table for a kernel": (
+        (), Insert("lower-intervals,transpose,choose-axis,lower-descriptor"),
+        ", @hstu_preprocess computes rows of which there is no table",
+    ),
+    "no kernel": (
+        ("lower-intervals", "transpose", "choose-axis", "lower-descriptor"), Drop(PreprocessOp),
+        "unknown, @hstu_preprocess is gone: there is nothing to compare with",
+    ),
+    "no fact": ((), Drop(AssumeOp), "proved ("),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_is_gone_or_new_is_said(name: str) -> None:
+    before, pass_, want = GONE[name]
+    module = parse(Path(HSTU).read_text(), "hstu.mlir")
+    run_pipeline(module, list(before))
+    lines: list[str] = []
+    run_pipeline(module.clone(), [pass_], observer=Prover(report=lines.append))
+    assert len(lines) == 1 and lines[0].startswith(f"prove: {pass_.name}: ") and want in lines[0]
+    if "unknown" in lines[0]:
+        with pytest.raises(cmir.SpecError, match=f"pass '{pass_.name}' is not proved") as error:
+            run_pipeline(module, [pass_], observer=Prover(strict=True))
+        assert want.removeprefix("unknown").removeprefix(", ") in str(error.value)
 
 
 def test_a_line_a_pass(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from torch.nn.attention.flex_attention import create_block_mask, create_mask, fl
 import cmir
 from cmir import zoo
 from cmir.analysis.sampling import draw
+from cmir.frontend.mask_mod import MaskModSpec
 from cmir.interp.domain import TableValue
 
 
@@ -86,7 +87,7 @@ def test_a_batch_of_masks_with_heads() -> None:
     torch.testing.assert_close(flex, cmir.attention(q, k, v, desc), atol=2e-5, rtol=2e-5)
 
 
-def scattered() -> cmir.MaskSpec:
+def scattered() -> MaskModSpec:
     """By bits, with full, partial and empty tiles."""
     doc = torch.arange(200) // 20
 
