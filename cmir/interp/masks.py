@@ -138,6 +138,21 @@ def table_mask(table: TableOp, env: Mapping[str, Value]) -> np.ndarray:
     return mask
 
 
+def table_pair(table: TableOp, env: Mapping[str, Value], i: int, j: int) -> bool:
+    """`table_mask(table, env)[i, j]`, of lengths whose whole mask would be too large too."""
+    import numpy as np
+
+    domain = NumpyDomain()
+    here = {**with_lengths(env), "i": np.full((1, 1), i), "j": np.full((1, 1), j)}
+    at = i if table.fixed == "i" else j
+    return any(
+        bool(_fill((1, 1), evaluate(span.contains(table.moving), here, domain))[0, 0])
+        for region in table.regions_of_table
+        if int(evaluate(region.lo.data, here, domain)) <= at < int(evaluate(region.hi.data, here, domain))
+        for span in region.spans
+    )
+
+
 def _held(region: TableRegionOp, env: Mapping[str, Value], fixed: str) -> np.ndarray:
     """Which of the indices in `env[fixed]` (from 0 on) a region holds, ascending."""
     import numpy as np

@@ -40,6 +40,8 @@ class Claim:
     """Words for what is wrong with metadata given as NumPy values; None: nothing."""
     draws: Callable[[], Iterable[Env]] | None = None
     """Metadata to try it on; by default random ones that satisfy the facts of its world."""
+    counterexample_at: Callable[[Env, int, int], str | None] | None = None
+    """The same asked at one row and column: for lengths at which `counterexample` would take too long."""
 
 
 def same(before: Side, after: Side, facts: Facts, given: Callable[[World], list[Any]] | None = None) -> Claim:
@@ -63,11 +65,24 @@ def same(before: Side, after: Side, facts: Facts, given: Callable[[World], list[
         if not len(wrong):
             return None
         i, j = map(int, wrong[0])
-        shows, other = (after, before) if new[i, j] else (before, after)
+        return words(i, j, new[i, j])
+
+    def words(i: int, j: int, shown: bool) -> str:
+        shows, other = (after, before) if shown else (before, after)
         return f"row {i} sees column {j} by {shows.name}, not by {other.name}"
 
+    def at(env: Env, i: int, j: int) -> str | None:
+        assert before.pair is not None and after.pair is not None
+        shown = after.pair(env, i, j)
+        return None if shown == before.pair(env, i, j) else words(i, j, shown)
+
     return Claim(
-        f"{after.name} shows other pairs than {before.name}", after.op, lambda: World(facts), questions, counterexample
+        f"{after.name} shows other pairs than {before.name}",
+        after.op,
+        lambda: World(facts),
+        questions,
+        counterexample,
+        counterexample_at=None if before.pair is None or after.pair is None else at,
     )
 
 

@@ -4,7 +4,8 @@ z3 is asked for a solution of every question: without the facts about indices fi
 say. None: proved. If
 there may be one, a counterexample is looked for: among random metadata, in z3's models, and in z3's models of worlds of
 a few rows in which every fact is told at every index. It counts if the metadata satisfy all facts and NumPy finds the
-claim broken. Otherwise the claim is unknown, and that so many draws agreed is all that is said for it.
+claim broken: on the whole mask or, of thousands of rows, at the row and column of the model. Otherwise the claim is
+unknown, and that so many draws agreed is all that is said for it.
 
 z3's resource count bounds the work of a question; clocks stop only what would take a minute a pass.
 """
@@ -14,7 +15,7 @@ z3's resource count bounds the work of a question; clocks stop only what would t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import process_time
 from typing import Any, Literal
@@ -24,6 +25,7 @@ from xdsl.ir import Operation
 
 from cmir.analysis.facts import first_violation
 from cmir.analysis.proof.claims import Claim
+from cmir.analysis.proof.meaning import Env
 from cmir.analysis.proof.world import LEVELS, World
 from cmir.analysis.sampling import sample
 from cmir.interp.domain import TableValue, Value
@@ -45,7 +47,9 @@ BOUNDS = (2, 4)
 """Lengths of the small worlds."""
 
 MOST = 2_000
-"""Rows of a model that NumPy is given."""
+"""Rows of a model of which NumPy is given the whole mask."""
+LONGEST = 1_000_000
+"""Rows of a model of which NumPy is asked for one pair."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +203,19 @@ def _tested(claim: Claim, world: World) -> str | int:
 def _from_models(claim: Claim, world: World, models: Sequence[Any]) -> str | None:
     for model in models:
         env = world.read(model, MOST)
-        if env is not None and (words := _broken(claim, world, env)) is not None:
+        words = _broken(claim, world, env) if env is not None else _broken_at_its_pair(claim, world, model)
+        if words is not None:
             return words
     return None
+
+
+def _broken_at_its_pair(claim: Claim, world: World, model: Any) -> str | None:
+    """`_broken` of a model with more rows than a whole mask is made for, at the row and column of the model."""
+    ask = claim.counterexample_at
+    if ask is None or (env := world.read(model, LONGEST, MOST)) is None:
+        return None
+    i, j = (model.eval(world.env[index], model_completion=True).as_long() for index in ("i", "j"))
+    return _broken(claim, world, env, lambda env: ask(env, i, j))
 
 
 def _from_small_worlds(claim: Claim) -> str | None:
@@ -217,11 +231,13 @@ def _from_small_worlds(claim: Claim) -> str | None:
     return None
 
 
-def _broken(claim: Claim, world: World, env: dict[str, Value] | Any) -> str | None:
-    """What is wrong with metadata that satisfy the facts, with the metadata."""
+def _broken(
+    claim: Claim, world: World, env: dict[str, Value] | Any, ask: Callable[[Env], str | None] | None = None
+) -> str | None:
+    """What is wrong, by `ask` or anywhere, with metadata that satisfy the facts, with the metadata."""
     if first_violation(world.facts, env) is not None:
         return None
-    words = claim.counterexample(env)
+    words = (ask or claim.counterexample)(env)
     return None if words is None else f"{words}, where {', '.join(_show(env))}"
 
 

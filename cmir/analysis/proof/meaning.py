@@ -43,28 +43,36 @@ Env = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Side:
-    """`parts(env, domain)`: cases in which (env["i"], env["j"]) is visible; `mask(env)`: bool [rows, cols]."""
+    """`parts(env, domain)`: cases in which (env["i"], env["j"]) is visible; `mask(env)`: bool [rows, cols];
+    `pair(env, i, j)`: one entry of it, of lengths whose whole mask would be too large too."""
 
     name: str
     op: Operation
     parts: Callable[[Env, Domain], list[Any]]
     mask: Callable[[Env], np.ndarray]
+    pair: Callable[[Env, int, int], bool] | None = None
 
 
 def rule_side(spec: SpecOp) -> Side:
     """The rule of a spec, Region by Region."""
-    from cmir.interp.masks import spec_mask
+    from cmir.interp.masks import spec_mask, spec_pair
 
     def parts(env: Env, domain: Domain) -> list[Any]:
         full = with_constants(spec, env, domain)
         return [part for region in spec.regions_of_rows for part in rule_parts(region, full, domain)]
 
-    return Side(f"the rule of @{spec.sym_name.data}", spec, parts, lambda env: spec_mask(spec, env))
+    return Side(
+        f"the rule of @{spec.sym_name.data}",
+        spec,
+        parts,
+        lambda env: spec_mask(spec, env),
+        lambda env, i, j: spec_pair(spec, env, i, j),
+    )
 
 
 def table_side(table: TableOp) -> Side:
     """The spans of a table."""
-    from cmir.interp.masks import table_mask
+    from cmir.interp.masks import table_mask, table_pair
 
     def parts(env: Env, domain: Domain) -> list[Any]:
         memo = dict[Expr, Value]()
@@ -74,7 +82,13 @@ def table_side(table: TableOp) -> Side:
             for span in region.spans
         ]
 
-    return Side(f"@{table.sym_name.data}", table, parts, lambda env: table_mask(table, env))
+    return Side(
+        f"@{table.sym_name.data}",
+        table,
+        parts,
+        lambda env: table_mask(table, env),
+        lambda env, i, j: table_pair(table, env, i, j),
+    )
 
 
 def slots_side(preprocess: PreprocessOp, axis: str) -> Side:

@@ -279,8 +279,9 @@ class World:
             out += [_none_below(f, t) for t in points]
         return [*out, *self.domain.axioms]
 
-    def read(self, model: Any, most: int) -> dict[str, Value] | None:
-        """The metadata of a model as values of the NumPy interpreter; None if a length is more than `most`."""
+    def read(self, model: Any, most: int, entries: int | None = None) -> dict[str, Value] | None:
+        """The metadata of a model as values of the NumPy interpreter; None if a length is more than `most`, or that of
+        a table more than `entries`."""
         import numpy as np
 
         def number(term: Any) -> int:
@@ -295,13 +296,13 @@ class World:
                 out[p.name] = number(value)
                 continue
             length = number(value.length)
-            if length > most:
+            if length > (most if entries is None else entries):
                 return None
             shape = (length,) if p.entries is None else (length, p.entries)
-            entries = np.zeros(shape, dtype=np.int64)
+            values = np.zeros(shape, dtype=np.int64)
             for at in np.ndindex(*shape):
-                entries[at] = number(value.entries(*(self.domain.const(int(k)) for k in at)))
-            out[p.name] = TableValue(entries)
+                values[at] = number(value.entries(*(self.domain.const(int(k)) for k in at)))
+            out[p.name] = TableValue(values)
         return out
 
 

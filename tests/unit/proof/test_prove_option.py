@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 import cmir
 from cmir import zoo
 from cmir.dialects.descriptor import PreprocessOp
-from cmir.dialects.expr import ExprAttr, add, const
+from cmir.dialects.expr import ExprAttr, I, J, add, and_, const, le, maximum
 from cmir.dialects.interval import SpanOp, TableOp
-from cmir.dialects.maskspec import AssumeOp, SpecOp
+from cmir.dialects.maskspec import AssumeOp, ClauseOp, RegionOp, SpecOp
 from cmir.tools.cm_opt import main
 from cmir.tools.driver import parse, run_pipeline
 from cmir.tools.proving import Prover
@@ -195,3 +195,32 @@ def test_a_cached_module_must_be_what_the_passes_make(monkeypatch: pytest.Monkey
     monkeypatch.setattr(cmir.CompiledMask, "ir", "something else")
     with pytest.raises(cmir.SpecError, match="the cached module of this mask is not what its passes make; remove the"):
         cmir.compile(HSTU, prove=True)
+
+
+class Sinks(ModulePass):
+    """A pass that also shows the first column: with a window of 4096, only beyond row 4095."""
+
+    name = "sinks"
+
+    def apply(self, ctx: Any, op: ModuleOp) -> None:
+        for region in [o for o in op.walk() if isinstance(o, RegionOp)]:
+            region.body.block.add_op(ClauseOp(and_(le(J, I), le(J, const(0)))))
+
+
+class EarlierByOne(ModulePass):
+    """A pass that lets every span begin one column earlier, if there is one: with a window of 4096, beyond row 4095."""
+
+    name = "earlier-by-one"
+
+    def apply(self, ctx: Any, op: ModuleOp) -> None:
+        for span in op.walk():
+            if isinstance(span, SpanOp):
+                span.properties["lo"] = ExprAttr(maximum(add(span.lo.data, const(-1)), const(0)))
+
+
+@pytest.mark.parametrize("passes", [["dnf-normalize", Sinks()], ["lower-intervals", EarlierByOne()]])
+def test_a_refutation_may_need_thousands_of_rows(passes: list[Any]) -> None:
+    text = zoo.path("window_hf").read_text()
+    with pytest.raises(cmir.SpecError, match=r"is wrong: .*row \d{4,} sees column \d+ by") as error:
+        run_pipeline(parse(text, "window_hf.mlir"), passes, observer=Prover())
+    assert "rows=" in str(error.value)
