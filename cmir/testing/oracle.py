@@ -5,6 +5,7 @@ check_pass(text, "dnf-normalize,window{size=4}", want=lambda mask, i, j, env: ma
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from cmir.interp.preprocess import kernel_mask
 
 if TYPE_CHECKING:
     import numpy as np
+    from xdsl.context import Context
 
     Want = Callable[["np.ndarray", "np.ndarray", "np.ndarray", Mapping[str, Value]], "np.ndarray"]
 
@@ -37,6 +39,7 @@ def check_pass(
     want: Want | None = None,
     *,
     load: Sequence[str] = (),
+    statics: Mapping[str, int] | None = None,
     draws: int = 20,
     size: int = 20,
     seed: int = 0,
@@ -51,6 +54,8 @@ def check_pass(
         want: the mask that is right after the passes, from the mask before (bool [rows, cols]), `i` [rows, 1],
             `j` [1, cols] and the metadata; by default the same mask.
         load: Python files to load passes from, as `cm-opt --load` does.
+        statics: other values for statics of the spec: small ones, `{"window": 5}`, so that masks of `size` rows have
+            pairs beyond them. A static that is longer than every mask that is drawn is warned of.
         draws, size, seed: how many draws, of about how many rows and columns, and from which seed.
 
     Returns:
@@ -59,7 +64,10 @@ def check_pass(
     Raises:
         AssertionError: some pair is visible and should not be, or the other way round; the message gives the pair, the
             metadata and a command that explains it. Or the facts are too hard to satisfy by drawing.
-        SpecError: a pass refused the spec.
+        SpecError: a pass refused the spec, or it has no such static.
+
+    Warns:
+        UserWarning: a static is longer than all masks drawn, so what depends on it is hardly tested.
     """
     import numpy as np
 
@@ -72,11 +80,11 @@ def check_pass(
     for path in load:
         registry.load_file(path)
     context = registry.context()
-    before = _spec(driver.parse(text, "spec.mlir", context))
-    module = driver.parse(text, "spec.mlir", context)
+    before = _spec(_parsed(text, context, statics))
+    module = _parsed(text, context, statics)
     driver.run_pipeline(module, parse_passes(passes, registry.passes), context)
     facts, rng = facts_of(_spec(module)), np.random.default_rng(seed)
-    done = failed = 0
+    done = failed = longest = 0
     while done < draws:
         env = draw(facts, rng, size)
         if env is None:
@@ -85,11 +93,39 @@ def check_pass(
             continue
         failed, done = 0, done + 1
         mask = spec_mask(before, env)
+        longest = max(longest, *mask.shape)
         i, j = np.ogrid[: mask.shape[0], : mask.shape[1]]
         right = mask if want is None else want(mask, i, j, env)
         for what, got in _masks(module, env):
-            _compare(what, got, right, env)
+            _compare(what, got, right, env, statics)
+    _warn_of_long_statics(before, longest)
     return module
+
+
+def _parsed(text: str, context: Context, statics: Mapping[str, int] | None) -> ModuleOp:
+    """The module, with other values for some statics of its spec."""
+    from xdsl.rewriter import Rewriter
+
+    from cmir.runtime.mask import with_statics
+    from cmir.tools import driver
+
+    module = driver.parse(text, "spec.mlir", context)
+    if statics:
+        Rewriter.replace_op(spec := _spec(module), with_statics(spec, statics))
+    return module
+
+
+def _warn_of_long_statics(spec: SpecOp, longest: int) -> None:
+    """Say which statics no mask reached, so that a pass that is wrong beyond them would not be found."""
+    long = {p.name: p.value for p in spec.parameters if p.value is not None and p.value > longest > 0}
+    if long:
+        given = ", ".join(f"{name} = {value}" for name, value in long.items())
+        shorter = {name: max(2, longest // 4) for name in long}
+        warnings.warn(
+            f"no mask that was drawn has more than {longest} rows or columns, and {given}: what depends on that is "
+            f"hardly tested; give check_pass(..., statics={shorter})",
+            stacklevel=3,
+        )
 
 
 def _spec(module: ModuleOp) -> SpecOp:
@@ -110,7 +146,9 @@ def _masks(module: ModuleOp, env: Mapping[str, Value]) -> Iterator[tuple[str, np
                 yield f"kernel @{op.sym_name.data}", kernel_mask(op, preprocess, env, TILE)
 
 
-def _compare(what: str, got: np.ndarray, right: np.ndarray, env: Mapping[str, Value]) -> None:
+def _compare(
+    what: str, got: np.ndarray, right: np.ndarray, env: Mapping[str, Value], statics: Mapping[str, int] | None
+) -> None:
     import numpy as np
 
     from cmir.view.metadata import Metadata
@@ -121,7 +159,8 @@ def _compare(what: str, got: np.ndarray, right: np.ndarray, env: Mapping[str, Va
         told = "sees" if got[i, j] else "does not see"
         should = "should not" if got[i, j] else "should"
         words = " ".join(Metadata(dict(env), tuple(env)).arguments())
+        where = f", with statics {dict(statics)}" if statics else ""
         raise AssertionError(
             f"{what}: row {i} {told} column {j}, and {should} ({len(wrong)} pairs are wrong); "
-            f"cm-opt --explain={i},{j} {words} shows it"
+            f"cm-opt --explain={i},{j} {words} shows it{where}"
         )

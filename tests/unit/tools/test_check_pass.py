@@ -1,5 +1,6 @@
 """The oracle for pass authors: right passes pass, wrong ones are told where, and how to look."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,24 @@ class OneTooMany(ModulePass):
             span.hi = ExprAttr(add(span.hi.data, const(1)))
 '''
 
+SINKS = '''
+from xdsl.passes import ModulePass
+from cmir.dialects.expr import I, J, ZERO, and_, le
+from cmir.dialects.maskspec import ClauseOp, RegionOp
+
+class AlwaysFirst(ModulePass):
+    """Wrong: the first column stays in sight."""
+    name = "always-first"
+    def apply(self, ctx, op):
+        for region in [o for o in op.walk() if isinstance(o, RegionOp)]:
+            region.body.block.add_op(ClauseOp(and_(le(J, I), le(J, ZERO))))
+'''
+
 
 @pytest.mark.parametrize("name", ["hstu", "prefix_lm", "strided"])
 def test_our_own_passes_are_right(name: str):
-    module = check_pass(zoo.path(name).read_text(), EVERYTHING, draws=6, size=12)
+    statics = {"stride": 3} if name == "strided" else None
+    module = check_pass(zoo.path(name).read_text(), EVERYTHING, draws=6, size=12, statics=statics)
     assert sum(op.name == "attention.kernel" for op in module.walk()) == 3
 
 
@@ -47,6 +62,25 @@ def test_a_wrong_pass_is_told_the_pair_and_a_command(tmp_path: Path):
 def test_what_is_wanted_is_compared_too():
     with pytest.raises(AssertionError, match=r"the spec: row .* sees column .*, and should not"):
         check_pass(zoo.path("causal").read_text(), "dnf-normalize", want=lambda mask, i, j, env: mask & (i != j))
+
+
+def test_what_depends_on_a_long_static_is_tested_with_a_short_one(tmp_path: Path):
+    """Right for 20 rows: the sinks that the pass adds are in the window of 4096 anyway."""
+    path = tmp_path / "sinks.py"
+    path.write_text(SINKS)
+    text, load = zoo.path("window_hf").read_text(), [str(path)]
+    with pytest.warns(
+        UserWarning, match=r"^no mask that was drawn has more than \d+ rows or columns, and window = 4096: "
+    ):
+        check_pass(text, "dnf-normalize,always-first", load=load)
+    message = r"row (\d+) sees column 0, and should not .* shows it, with statics \{'window': 5\}$"
+    with pytest.raises(AssertionError, match=message):
+        check_pass(text, "dnf-normalize,always-first", load=load, statics={"window": 5})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_pass(text, "lower-intervals", statics={"window": 5})
+    with pytest.raises(SpecError, match="has no static 'size'; it has window"):
+        check_pass(text, "lower-intervals", statics={"size": 5})
 
 
 def test_a_refusal_is_the_passes_own():
