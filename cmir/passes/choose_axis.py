@@ -37,6 +37,7 @@ table where there are as many rows as columns: the intervals of row x are those 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -63,6 +64,19 @@ MOST_AT_ONCE = 12
 
 TILE = 128
 """Positions of a tile, of the size that descriptors have unless they are asked for another."""
+
+
+class Words(NamedTuple):
+    """What remarks call a mask, the fact that a table never falls, and the choice of what is tested."""
+
+    mask: str
+    nondecreasing: str
+    test: str
+
+
+TEXT = Words("@{}", "'maskspec.nondecreasing {}'", "test={}")
+PYTHON = Words("'{}'", "{}.nondecreasing()", "cmir.compile(spec, test='{}')")
+"""The same where the spec was written in Python."""
 
 
 @dataclass(frozen=True)
@@ -149,23 +163,24 @@ def is_crowded(table: TableOp) -> bool:
 
 
 def remarks_of(
-    spec: SpecOp, tables: Sequence[TableOp], tests: TestsOp, surface: SpecOp | None = None
+    spec: SpecOp, tables: Sequence[TableOp], tests: TestsOp, surface: SpecOp | None = None, words: Words = TEXT
 ) -> Iterator[Remark]:
     """For every unbounded axis the literal and the table that make it so, and the fact that would bound it; for a mask
     whose slots crowd, how many may meet.
 
     `spec` is in normal form; remarks point into `surface`, the spec as it was written, where that is another.
     """
+    name = words.mask.format(spec.sym_name.data)
     if tests.bits and (crowded := [table for table in tables if is_crowded(table)]):
         table = crowded[0]
         counts = {t.axis.data: bounded_slots(t) for t in tables}
         can_be_forced = not any(_unlisted(role, table.axis.data, counts) for role in ROLES)  # pyright: ignore[reportArgumentType]
         line = {"rows": "row", "cols": "column"}[table.axis.data]
         yield Remark(
-            f"up to {most_at_once(table, TILE)} intervals of a {line} of mask @{spec.sym_name.data} may meet in one "
+            f"up to {most_at_once(table, TILE)} intervals of a {line} of mask {name} may meet in one "
             f"tile, more than {MOST_AT_ONCE}; partial tiles are tested by packed bits",
             locate(surface or spec),
-            () if not can_be_forced else (Note(f"test={table.axis.data} tests intervals all the same"),),
+            () if not can_be_forced else (Note(f"{words.test.format(table.axis.data)} tests intervals all the same"),),
         )
     for table in tables:
         span = table.residual_span
@@ -176,9 +191,9 @@ def remarks_of(
         if not tests.bits:
             instead = f"kernels test the table of {' and '.join(sorted(set(tests.tests.values())))}"
         place = locate(span) if surface is None else _written(span.origins[0], spec, surface)
-        notes = tuple(Note(hint) for hint in _hints(spec, table))
+        notes = tuple(Note(hint) for hint in _hints(spec, table, words))
         yield Remark(
-            f"mask @{spec.sym_name.data} is unbounded by {axis}: '{span.residual.data}' bounds no interval, "
+            f"mask {name} is unbounded by {axis}: '{span.residual.data}' bounds no interval, "
             f"since {span.reason.data}; {instead}",
             place or locate(surface or spec),
             notes,
@@ -195,7 +210,7 @@ def _written(origin: str, spec: SpecOp, surface: SpecOp) -> SourceLocation | Non
     return locate(origins_of(written, [region.clauses[int(number)].literals], CAP)[0])
 
 
-def _hints(spec: SpecOp, table: TableOp) -> Iterator[str]:
+def _hints(spec: SpecOp, table: TableOp, words: Words) -> Iterator[str]:
     """What would bound the axis: a table that never falls, which is tried; or another order of tokens."""
     if spec.is_packed:
         return  # its rules are gone: what they would need is said of one sequence
@@ -203,7 +218,7 @@ def _hints(spec: SpecOp, table: TableOp) -> Iterator[str]:
     index = table.moving.name
     names = sorted({name for span in residuals for name in _tables_read(span, index)})
     if names and _bounded_with(spec, names, table.axis.data):
-        facts = " and ".join(f"'maskspec.nondecreasing {name}'" for name in names)
+        facts = " and ".join(words.nondecreasing.format(name) for name in names)
         yield f"{facts} would bound it: declare that if no entry is below the one before, or order the tokens so"
     divisors = {
         term.args[1] for span in residuals for term in _terms(span) if term.op == "mod" and depends(term, index)

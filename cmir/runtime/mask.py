@@ -36,7 +36,7 @@ from cmir.layouts import add_layout
 from cmir.lowering.triton import lowered, print_module
 from cmir.lowering.visibility import needs_live_test
 from cmir.lowering.words import word_axis
-from cmir.passes.choose_axis import remarks_of
+from cmir.passes.choose_axis import PYTHON, TEXT, remarks_of
 from cmir.passes.pack import ADDED
 from cmir.runtime import cache
 from cmir.signature import DESCRIBE_ARGUMENTS, Fact, Parameter, Signature
@@ -147,7 +147,7 @@ def _compile(
         specs = [add_layout(specs[0], layout)]
         module = ModuleOp([specs[0]])
     _check_parameters(specs[0])
-    mask = _compiled(_text(module), module, test)
+    mask = _compiled(_text(module), module, test, in_python=not isinstance(spec, str | Path))
     if prove:
         mask.proofs = _proofs(mask, test, prove == "strict")
     return mask
@@ -168,11 +168,12 @@ def _proofs(mask: CompiledMask, test: str, strict: bool) -> list[tuple[str, Outc
 _masks: dict[str, CompiledMask] = {}
 
 
-def _compiled(text: str, module: ModuleOp, test: str) -> CompiledMask:
+def _compiled(text: str, module: ModuleOp, test: str, in_python: bool) -> CompiledMask:
     if test != "auto":
         text = f"{test}\0{text}"
-    if text in _masks:
-        return _masks[text]
+    known = f"python\0{text}" if in_python else text  # the same mask, which speaks another language
+    if known in _masks:
+        return _masks[known]
     key = cache.key_of(text)
     result, triton = _cached(key) or (None, "")
     if result is None:
@@ -180,8 +181,8 @@ def _compiled(text: str, module: ModuleOp, test: str) -> CompiledMask:
         preprocess = next(op for op in result.walk() if isinstance(op, PreprocessOp))
         triton = print_module(result, preprocess)
         cache.write(key, {"ir": _text(result), "triton": triton})
-    _masks[text] = CompiledMask(module, result, triton)
-    return _masks[text]
+    _masks[known] = CompiledMask(module, result, triton, in_python)
+    return _masks[known]
 
 
 def _packed(mask: CompiledMask) -> CompiledMask:
@@ -198,7 +199,7 @@ def _packed(mask: CompiledMask) -> CompiledMask:
         result = lowered(context, packed)
         triton = print_module(result, next(op for op in result.walk() if isinstance(op, PreprocessOp)))
         cache.write(key, {"ir": _text(result), "triton": triton})
-    return CompiledMask(ModuleOp([mask.surface.clone()]), result, triton)
+    return CompiledMask(ModuleOp([mask.surface.clone()]), result, triton, mask.in_python)
 
 
 def _cached(key: str) -> tuple[ModuleOp, str] | None:
@@ -271,11 +272,13 @@ def _check_parameters(spec: SpecOp) -> None:
 class CompiledMask:
     """A mask after all passes. Made by `cmir.compile`; immutable."""
 
-    def __init__(self, surface: ModuleOp, module: ModuleOp, triton: str) -> None:
+    def __init__(self, surface: ModuleOp, module: ModuleOp, triton: str, in_python: bool = False) -> None:
         self._surface = next(op for op in surface.walk() if isinstance(op, SpecOp))
         self._orders = orders_of(self._surface.layouts)
         self._module = module
         self._triton = triton
+        self.in_python = in_python
+        """Whether the spec was written in Python: remarks then say what to write there."""
         self._spec = next(op for op in module.walk() if isinstance(op, SpecOp))
         self.facts: Facts = facts_of(self._spec)
         self.checked: Facts = replace(self.facts, facts=(*self.facts.facts, *reads_of(self._spec)))
@@ -338,7 +341,8 @@ class CompiledMask:
     def remarks(self) -> list[str]:
         """Why an axis is unbounded, with its place in the spec and what would bound it; none if both are bounded."""
         tables = [self._tables[axis] for axis in ("rows", "cols")]
-        return [r.render() for r in remarks_of(self._spec, tables, self._tests, self._surface)]
+        words = PYTHON if self.in_python else TEXT
+        return [r.render() for r in remarks_of(self._spec, tables, self._tests, self._surface, words)]
 
     @functools.cached_property
     def warnings(self) -> list[str]:

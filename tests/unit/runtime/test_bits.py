@@ -295,8 +295,44 @@ def test_crowded_slots_are_tested_by_bits(make: Callable[[], tuple[cmir.MaskSpec
 
 def test_live_slots_are_those_of_the_lists_that_name_them() -> None:
     spec, _ = crowded_window()
-    with pytest.raises(cmir.SpecError, match="@dilated cannot be tested by rows alone: of 15 slots a kernel"):
+    with pytest.raises(
+        cmir.SpecError,
+        match="@dilated cannot be tested by rows alone: of 15 slots a kernel tests those that its tile list names, and "
+        "the lists of each axis name its own; try test=bits",
+    ):
         cmir.compile(spec, test="rows")
+
+
+def test_remarks_speak_the_language_of_the_spec(tmp_path: Path) -> None:
+    """Facts and arguments of Python to who wrote Python, those of text to who wrote text: the same mask otherwise."""
+    spec = cmir.MaskSpec("evicting")
+    evict = spec.table("evict", per="col")
+    spec.region("all", 0, spec.rows, visible=(spec.j <= spec.i) & (spec.i < evict[spec.j]))
+    path = tmp_path / "evicting.mlir"
+    path.write_text(str(spec))
+    in_python, as_text = cmir.compile(spec), cmir.compile(path)
+    (remark,) = in_python.remarks
+    assert "remark: mask 'evicting' is unbounded by rows: 'i < evict[j]' bounds no interval" in remark
+    assert f"{Path(__file__).name}:" in remark and "@" not in remark
+    assert "note: evict.nondecreasing() would bound it: declare that if no entry is below the one before" in remark
+    (remark,) = as_text.remarks
+    assert f"{path}:" in remark and "mask @evicting is unbounded by rows" in remark
+    assert "note: 'maskspec.nondecreasing evict' would bound it" in remark
+    assert as_text.ir == in_python.ir and cmir.compile(spec) is in_python and cmir.compile(path) is as_text
+
+
+def test_a_crowded_mask_says_how_to_test_intervals_all_the_same(tmp_path: Path) -> None:
+    spec, _ = crowded_list()
+    path = tmp_path / "crowded.mlir"
+    path.write_text(str(spec))
+    crowded = (
+        "up to 16 intervals of a row of mask {} may meet in one tile, more than 12; partial tiles are tested by packed "
+        "bits"
+    )
+    for source, name, test in ((spec, "'crowded'", "cmir.compile(spec, test='rows')"), (path, "@crowded", "test=rows")):
+        remarks = cmir.compile(source).remarks
+        assert crowded.format(name) in remarks[0]
+        assert f"note: {test} tests intervals all the same" in remarks[0]
 
 
 def test_an_axis_is_forced_as_well() -> None:

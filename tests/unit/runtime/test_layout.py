@@ -88,8 +88,8 @@ def test_one_order_of_both_axes_is_of_one_length():
     spec.region("all", 0, spec.rows, visible=spec.j <= spec.i)
     mask = cmir.compile(spec, layout=Table("place"))
     message = (
-        "mask 'causal', cols: expected as many as rows, 4, since 'place' orders both; got 6; give rows and cols a layout "
-        "each, with a table of its own"
+        "mask 'causal', cols: expected as many as rows, 4, since 'place' orders both; got 6; give rows and cols a "
+        "layout each, with a table of its own"
     )
     for order in (torch.arange(4), torch.arange(6)):
         for call in (mask.describe, mask.dense):
