@@ -20,12 +20,13 @@ says which facts hold for the captured data and are worth declaring. What is dec
 from __future__ import annotations
 
 import inspect
+import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from cmir.dialects.expr import KEYWORDS, Expr
+from cmir.dialects.expr import KEYWORDS, Expr, walk
 from cmir.errors import SourceLocation, SpecError
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.regions import cut
@@ -221,6 +222,12 @@ class _Importer:
         result = self._term(value(returned))
         if not is_condition(result):
             raise SpecError("it returns an integer; a mask_mod returns a condition: visible or not")
+        constants = (e.value for e in walk(result.expr) if e.op == "const") if isinstance(result, Term) else ()
+        if (wide := next((c for c in constants if not -(2**31) <= c < 2**31), None)) is not None:
+            raise SpecError(
+                f"it uses the number {wide}, and numbers of a rule have 32 bits; capture it as a scalar, "
+                f"limit = torch.tensor({wide}), made outside"
+            )
         return result
 
     def _call(self, node: Any, arguments: list[Any]) -> object:
@@ -422,10 +429,19 @@ def _identifier(text: str) -> str:
 
 
 def _definition(function: object) -> SourceLocation | None:
+    """The line of its `def` or lambda, below its decorators, and not that of what they made of it."""
     while isinstance(function, partial):
         function = cast("partial[object]", function).func
+    if inspect.isfunction(function):
+        function = inspect.unwrap(function)
     code = getattr(function, "__code__", None) or getattr(vars(type(function)).get("__call__"), "__code__", None)
-    return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno, 1)
+    if code is None:
+        return None
+    first = code.co_firstlineno
+    lines = linecache.getlines(code.co_filename)[first - 1 :]
+    if lines and lines[0].lstrip().startswith("@"):
+        first += next((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
+    return SourceLocation(code.co_filename, first, 1)
 
 
 def _never_falls(table: Table, tensor: torch.Tensor) -> bool:

@@ -2,7 +2,7 @@
 """FlexAttention predicates as specs: the same pairs as the predicate itself, for what people write."""
 
 import types
-from functools import partial
+from functools import partial, wraps
 
 import numpy as np
 import pytest
@@ -236,6 +236,11 @@ def refusals():
         "flags": (lambda b, h, q, k: DOC[b > 0] > k, "does not run on four 0-d tensors"),
         "end": (lambda b, h, q, k: DOC[-1] > k, "from its end; write the place from its start"),
         "product": (lambda b, h, q, k: q * k > 4, "multipl"),
+        "wide": (
+            lambda b, h, q, k: DOC[q] - 2**40 >= k,
+            "the mask_mod cannot be imported: it uses the number 1099511627776, and numbers of a rule have 32 bits; "
+            r"capture it as a scalar, limit = torch.tensor\(1099511627776\), made outside",
+        ),
     }  # fmt: skip
 
 
@@ -246,6 +251,33 @@ def test_what_cannot_be_imported_is_refused_where_it_is_defined(name: str) -> No
         cmir.from_mask_mod(predicate)
     assert raised.value.location is not None
     assert raised.value.location.file == __file__
+
+
+def test_wide_numbers_are_captured() -> None:
+    limit = torch.tensor(2**40)
+    spec = cmir.from_mask_mod(lambda b, h, q, k: DOC[q] + limit - k > 2**31 - 1)
+    assert cmir.compile(spec).dense(rows=N, **spec.captured).all()
+
+
+def decorated(function):
+    @wraps(function)
+    def called(*arguments):
+        return function(*arguments)
+
+    return called
+
+
+@decorated
+@torch.no_grad()
+# Refused at the line below this one.
+def sine_of_decorated(b, h, q, k):
+    return torch.sin(q) > k
+
+
+def test_the_definition_is_below_its_decorators() -> None:
+    with pytest.raises(SpecError) as raised:
+        cmir.from_mask_mod(sine_of_decorated)
+    assert "def sine_of_decorated" in str(raised.value).splitlines()[1]
 
 
 def test_arguments_of_the_importer() -> None:
