@@ -56,6 +56,8 @@ class MaskModSpec(MaskSpec):
     sources: dict[str, torch.Tensor]
     """The tensors themselves, by the same names, as the predicate captured them."""
     metadata: dict[str, Term | Table]
+    of_heads: set[str]
+    """Names of those that `h` indexes first: `describe` takes them as one of a batch of 1."""
     looked: bool
     """Whether the predicate, or the import, looked at more of a captured tensor than its dtype, device and number of
     dimensions: at its shape or its values. With other tensors the same function may then say another rule."""
@@ -97,7 +99,7 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         lo, hi = 0 if region.lo is None else region.lo, spec.rows if region.hi is None else region.hi
         spec.region(f"rows_{number}" if len(regions) > 1 else "all", lo, hi, visible=region.rule)
     spec.captured, spec.metadata, spec.sources = importer.captured, importer.metadata, importer.sources
-    spec.looked = looked or importer.looked
+    spec.of_heads, spec.looked = importer.of_heads, looked or importer.looked
     spec.hints = [
         f"'{table}' never falls in the captured data: if that holds for all data, say nondecreasing=['{table}'] for "
         "intervals in place of packed bits"
@@ -183,6 +185,7 @@ class _Importer:
         self.captured: dict[str, Any] = {}
         self.sources: dict[str, torch.Tensor] = {}
         self.metadata: dict[str, Term | Table] = {}
+        self.of_heads: set[str] = set()
         self.looked = False
         self._declared: dict[tuple[int, str, bool], str] = {}
 
@@ -317,6 +320,8 @@ class _Importer:
             name = f"{base}_{count}"
         self.metadata[name] = self.spec.table(name, per="free", entries=entries) if table else self.spec.scalar(name)
         self.sources[name] = tensor
+        if lead == "h":
+            self.of_heads.add(name)
         self.captured[name] = as_metadatum(tensor, of_heads=lead == "h")
         self._declared[key] = name
         return name

@@ -145,8 +145,8 @@ def _with_sinks(
     return key, value, mask
 
 
-_masks: dict[Hashable, tuple[CompiledMask, dict[str, int]]] = {}
-"""By structure: the compiled mask, and which of the captured tensors is which metadatum."""
+_masks: dict[Hashable, tuple[CompiledMask, dict[str, tuple[int, bool]]]] = {}
+"""By structure: the compiled mask, and which of the captured tensors is which metadatum, and whether one of heads."""
 
 
 def _describe(
@@ -171,14 +171,16 @@ def _describe(
         spec = _imported(form)
         mask = cmir.compile(spec)
         metadata: dict[str, Any] = spec.captured
-        places = {name: at for name, source in spec.sources.items() for at, t in enumerate(tensors) if t is source}
+        found = {id(tensor): at for at, tensor in enumerate(tensors)}
+        sources = [(name, found.get(id(tensor))) for name, tensor in spec.sources.items()]
+        places = {name: (at, name in spec.of_heads) for name, at in sources if at is not None}
         if key is not None and places.keys() == metadata.keys() and not spec.looked:
             if len(_masks) >= MAX_MASKS:
                 _masks.pop(next(iter(_masks)))
             _masks[key] = mask, places
     else:
         mask, places = known
-        metadata = {name: as_metadatum(tensors[at]) for name, at in places.items()}
+        metadata = {name: as_metadatum(tensors[at], of_heads=heads) for name, (at, heads) in places.items()}
     return mask.describe(rows=lengths[0], cols=lengths[1], device=device, **metadata)
 
 

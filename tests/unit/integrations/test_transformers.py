@@ -327,3 +327,15 @@ def test_a_table_of_other_width_is_traced_anew() -> None:
         t = torch.full((1, 14, width), 7)
         mask = integration.make_mask(1, 14, 14, 0, 0, lambda b, h, q, k, t=t: k < t[b, q, 1])
         assert mask.area.tolist() == [7 * 14]
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_tensors_of_heads_are_of_heads_every_time(table: bool) -> None:
+    known = len(integration._masks)
+    for sizes in ([2, 5], [4, 1, 7]):
+        w = torch.tensor(sizes)[:, None].expand(-1, 8).contiguous() if table else torch.tensor(sizes)
+        rule = lambda b, h, q, k, w=w, table=table: k < (w[h, q] if table else w[h])  # noqa: E731
+        mask = integration.make_mask(1, 8, 8, 0, 0, rule)
+        assert tuple(mask.to_dense().shape) == (1, len(sizes), 8, 8)
+        assert mask.area.tolist() == [8 * size for size in sizes]
+    assert len(integration._masks) == known + 1
