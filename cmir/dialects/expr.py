@@ -346,6 +346,12 @@ def _show(e: Expr, info: Operator) -> str:
             return f" {info.symbol} ".join([left, *(show(a, strict) for a in tail)])
 
 
+_OPERATORS_ELSEWHERE: Final = {
+    "%": "a remainder in an expression is written mod",
+    "|": "in place of '|' write or; in place of an or of clauses, a second clause",
+}
+
+
 class ExprParser:
     """The grammar above on the tokens of an MLIR parser, by recursive descent."""
 
@@ -366,6 +372,13 @@ class ExprParser:
                 hint = suggestion(following, ("floordiv", "mod", "and", "or"))
             self.p.raise_error(f"expected {noun[sort]}, got {noun[e.sort]}: {e}{hint}", start, end)
         return e
+
+    def _refuse_other_operators(self) -> None:
+        """On the line of an operand, `%w` and `|` are operators of other languages."""
+        content, at = self.p.lexer.input.content, self.p.pos
+        instead = _OPERATORS_ELSEWHERE.get(content[at : at + 1])
+        if instead is not None and content[content.rfind("\n", 0, at) + 1 : at].strip():
+            self.p.raise_error(instead, at, at + 1)
 
     def _junction(self, op: str, operand: Callable[[], Expr]) -> Expr:
         start = self.p.pos
@@ -428,6 +441,7 @@ class ExprParser:
             elif (word := self.p.parse_optional_keyword_in(("floordiv", "mod"))) is not None:
                 left = self._make(word, [left, self._factor()], start)
             else:
+                self._refuse_other_operators()
                 return left
 
     def _factor(self) -> Expr:
@@ -442,6 +456,8 @@ class ExprParser:
         if (number := p.parse_optional_integer(allow_boolean=False, allow_negative=False)) is not None:
             return const(number)
         name = p.parse_optional_identifier()
+        if name is None and p.lexer.input.content.startswith("%", start):
+            p.raise_error("names stand without % in expressions", start, start + 1)
         if name is None:
             p.raise_error("expected an expression: a number, a name, or '('")
         if name in ("true", "false"):

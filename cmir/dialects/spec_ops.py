@@ -51,8 +51,9 @@ class ClauseOp(IRDLOperation):
         for term in walk(self.condition.data):
             if term.op in ("or", "not", "exists"):
                 written = "forall" if is_forall(term) else term.op
+                instead = "write a second clause, or the rule in SSA" if term.op == "or" else "write the rule in SSA"
                 raise VerifyException(
-                    f"a clause is a conjunction of comparisons; '{written}' belongs in the surface rule"
+                    f"a clause is a conjunction of comparisons; '{written}' belongs in the surface rule: {instead}"
                 )
 
 

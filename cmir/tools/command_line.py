@@ -33,7 +33,7 @@ class Option(NamedTuple):
 OPTIONS = {
     "Input and output": (
         Option(("-p", "--passes"), "PIPELINE", "run passes written as 'cse,merge-slots{option=value}'"),
-        Option(("-t", "--target"), "TARGET", "what to print: mlir (default), triton{option=value}, ..."),
+        Option(("-t", "--target"), "TARGET", "what to print: mlir (default), triton, gluon (for Hopper GPUs), .."),
         Option(("-o", "--output-file"), "FILE", "write to FILE, and only if everything succeeded"),
         Option(("--split-input-file",), "", "treat the pieces between '// -----' lines as inputs of their own"),
         Option(("--load",), "FILE.py", "add the passes, dialects and targets that a Python file defines"),

@@ -19,6 +19,8 @@ _COMMENT = re.compile(
     r"expected-(?P<kind>error|warning|note|remark)(?P<re>-re)?\s*(?:@(?P<where>[+-]\d+|above|below))?\s*"
     r"\{\{(?P<text>(?(re)(?:.*?\{\{.*?\}\})*.*?|.*?))\}\}"
 )
+_MEANT = re.compile(r"(?://|\}\})\s*(?P<meant>expected-[^\s@{]*)")
+"""What begins as an announcement does, also where the rest is none."""
 _PATTERN = re.compile(r"\{\{(.*?)\}\}")
 
 _OFFSETS = {"": 0, "above": -1, "below": 1}
@@ -33,11 +35,12 @@ class _Diagnostic(NamedTuple):
 def check_expectations(
     name: str, text: str, errors: Sequence[SpecError], remarks: Sequence[Remark] = ()
 ) -> list[SpecError]:
-    """What differs: an error, warning or remark that nothing announced, or an announced one that did not come."""
+    """What differs: an error, warning or remark that nothing announced, an announced one that did not come, or a
+    comment that announces nothing that can be understood."""
     unannounced = [_Diagnostic("error", error.message, error.location) for error in errors]
     unannounced += [_Diagnostic(remark.severity, remark.message, remark.location) for remark in remarks]
     notes = [_Diagnostic("note", *note) for found in (*errors, *remarks) for note in found.notes]
-    missing: list[SpecError] = []
+    missing = list(_misspelt(name, text))
     for place, comment in _comments(name, text):
         kind = comment["kind"]
         try:
@@ -62,6 +65,20 @@ def _comments(name: str, text: str) -> Iterator[tuple[SourceLocation, re.Match[s
     for number, line in enumerate(text.split("\n"), 1):
         for comment in _COMMENT.finditer(line):
             yield SourceLocation(name, number, comment.start() + 1), comment
+
+
+def _misspelt(name: str, text: str) -> Iterator[SpecError]:
+    """Comments that would announce something, were they written right."""
+    for number, line in enumerate(text.split("\n"), 1):
+        right = [comment.span() for comment in _COMMENT.finditer(line)]
+        for found in _MEANT.finditer(line):
+            at = found.start("meant")
+            if not any(start <= at < end for start, end in right):
+                yield SpecError(
+                    f"'{found['meant']}' announces nothing; write expected-error, -warning, -remark or -note, where it "
+                    "is (@+1, @below), and {{part of the message}}, on one line",
+                    SourceLocation(name, number, at + 1),
+                )
 
 
 def _pattern(comment: re.Match[str]) -> str:

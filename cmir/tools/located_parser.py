@@ -48,12 +48,31 @@ def _of_comparison(message: str) -> str:
     return "" if name == message else suggestion(name, CMPI_COMPARISON_OPERATIONS)
 
 
+_INSTEAD = {
+    "%": "a remainder in an expression is written mod",
+    "!": "in place of '!' write not",
+    "&": "in place of '&' write and",
+}
+"""Of characters that begin no token, what stands for them in an expression."""
+
+
 class _Lexer(MLIRLexer):
     """MLIR's tokens, and `!=`, which is a token of expressions; `open_ops` are the ops that are being parsed."""
 
     def __init__(self, input: Input[str], open_ops: Sequence[tuple[type[Operation], Position]]) -> None:
         super().__init__(input)
         self._open_ops = open_ops
+
+    def lex(self) -> MLIRToken:
+        """What is no token, and an operator elsewhere, comes with what to write in an expression."""
+        try:
+            return super().lex()
+        except ParseError as error:
+            at = error.span.start
+            instead = _INSTEAD.get(self.input.content[at : at + 1])
+            if instead is None or not self._open_ops or not self._open_ops[-1][0].name.startswith("maskspec."):
+                raise
+            raise ParseError(Span(at, at + 1, self.input), instead) from error
 
     def _consume_whitespace(self) -> None:
         if self._open_ops and self._open_ops[-1][0].name in OPS:

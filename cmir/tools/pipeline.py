@@ -91,7 +91,8 @@ def _fail(message: str, text: str, at: int | str) -> NoReturn:
 
 def _build(spec: ArgSpec, kind: str, table: Mapping[str, Callable[[], type[_ClassT]]], text: str) -> _ClassT:
     if spec.name not in table:
-        _fail(f"unknown {kind} '{spec.name}'{suggestion(spec.name, table)}", text, spec.name)
+        known = f"; the targets are {', '.join(sorted(table))}" if kind == "target" else ""
+        _fail(f"unknown {kind} '{spec.name}'{suggestion(spec.name, table) or known}", text, spec.name)
     try:
         cls = table[spec.name]()
     except ImportError as error:

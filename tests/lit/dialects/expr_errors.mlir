@@ -62,3 +62,52 @@ maskspec.spec @unequal_conditions(%n: index) {
   // expected-error@+1 {{'==' takes an integer, got a condition: n < 4}}
   maskspec.assume n != (n < 4)
 }
+
+// -----
+
+maskspec.spec @remainder(%n: index) {
+  // expected-error@+1 {{a remainder in an expression is written mod}}
+  maskspec.assume i % 2 <= 3 and 0 <= n
+}
+
+// -----
+
+maskspec.spec @remainder_of_name(%n: index) {
+  // expected-error@+1 {{a remainder in an expression is written mod}}
+  maskspec.assume i %n <= 3
+}
+
+// -----
+
+maskspec.spec @inside(%n: index) {
+  // expected-error@+1 {{a remainder in an expression is written mod}}
+  maskspec.assume (i %2) <= 3
+}
+
+// -----
+
+maskspec.spec @negation(%n: index) {
+  // expected-error@+1 {{in place of '!' write not}}
+  maskspec.assume !(n < 3)
+}
+
+// -----
+
+maskspec.spec @ampersands(%n: index) {
+  // expected-error@+1 {{in place of '&' write and}}
+  maskspec.assume n < 3 && 0 <= n
+}
+
+// -----
+
+maskspec.spec @bar(%n: index) {
+  // expected-error@+1 {{in place of '|' write or; in place of an or of clauses, a second clause}}
+  maskspec.assume n < 3 | 0 <= n
+}
+
+// -----
+
+maskspec.spec @percent(%n: index) {
+  // expected-error@+1 {{names stand without % in expressions}}
+  maskspec.assume 0 <= %n
+}

@@ -238,7 +238,7 @@ maskspec.spec @constants(%n: index) {
 
 maskspec.spec @clauses() {
   maskspec.region @all rows [0, rows) {
-    // expected-error@+1 {{a clause is a conjunction of comparisons; 'or' belongs in the surface rule}}
+    // expected-error@+1 {{a clause is a conjunction of comparisons; 'or' belongs in the surface rule: write a second clause, or the rule in SSA}}
     maskspec.clause j <= i or j < 4
   }
 }
@@ -247,7 +247,7 @@ maskspec.spec @clauses() {
 
 maskspec.spec @forall_in_a_clause() {
   maskspec.region @all rows [0, rows) {
-    // expected-error@+1 {{a clause is a conjunction of comparisons; 'forall' belongs in the surface rule}}
+    // expected-error@+1 {{a clause is a conjunction of comparisons; 'forall' belongs in the surface rule: write the rule in SSA}}
     maskspec.clause j <= i and (forall d in [0, 3] : j + d != 7)
   }
 }
@@ -256,7 +256,7 @@ maskspec.spec @forall_in_a_clause() {
 
 maskspec.spec @not_exists_in_a_clause() {
   maskspec.region @all rows [0, rows) {
-    // expected-error@+1 {{a clause is a conjunction of comparisons; 'not' belongs in the surface rule}}
+    // expected-error@+1 {{a clause is a conjunction of comparisons; 'not' belongs in the surface rule: write the rule in SSA}}
     maskspec.clause j <= i and not (exists d in [0, 3] : j + d == 7)
   }
 }

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from cmir.tools.cm_opt import main
+from cmir.tools.registry import Registry
 
 GOOD = "func.func @f() {\n  func.return\n}\n"
+
+TARGETS = Registry.installed().targets
 
 
 @pytest.fixture
@@ -42,6 +45,10 @@ def run_error(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (["-p", "cse{", "SPEC"], "<pipeline>:1:5: error: expected argument name here\ncse{\n    ^\n"),
         (["-p", "cse,dc", "SPEC"], "<pipeline>:1:5: error: unknown pass 'dc'; did you mean 'dce'?\ncse,dc\n    ^\n"),
         (["--cse=x=1", "SPEC"], "<pipeline>:1:5: error: pass 'cse' has no option 'x'\ncse{x=1}\n    ^\n"),
+        (
+            ["-t", "foo", "SPEC"],
+            f"<pipeline>:1:1: error: unknown target 'foo'; the targets are {', '.join(sorted(TARGETS))}\nfoo\n^\n",
+        ),
         (["-t", "mlr", "SPEC"], "<pipeline>:1:1: error: unknown target 'mlr'; did you mean 'mlir'?\nmlr\n^\n"),
         (["-o", "missing/out", "SPEC"], "cm-opt: error: cannot write 'missing/out': No such file or directory\n"),
     ],
@@ -145,6 +152,27 @@ def test_what_comments_do_not_announce(text: str, message: str, spec: str, capsy
     Path(spec).write_text(text)
     said = run_error(capsys, "--verify-diagnostics", "--load", REPORTS, "--report", spec)
     assert said == message.replace("{}:", f"{spec}:")
+
+
+@pytest.mark.parametrize(
+    ("comment", "meant"),
+    [
+        ("// expected-eror@+1 {{of @x}}", "expected-eror"),
+        ("// expected-error@+1 {{of @x", "expected-error"),
+        ("// expected-error@next {{of @x}}", "expected-error"),
+        ("// expected-error@+1 {of @x}", "expected-error"),
+        ("// expected-remark@+1 {{of @x}} expected-warnings@+1 {{of @x}}", "expected-warnings"),
+    ],
+)
+def test_a_comment_that_announces_nothing_is_refused(
+    comment: str, meant: str, spec: str, capsys: pytest.CaptureFixture[str]
+):
+    Path(spec).write_text(f"{comment}\nfunc.func private @remark_x()\n")
+    said = run_error(capsys, "--verify-diagnostics", "--load", REPORTS, "--report", spec)
+    assert said.startswith(
+        f"{spec}:1:{comment.rindex('expected-') + 1}: error: '{meant}' announces nothing; write expected-error, "
+        "-warning, -remark or -note, where it is (@+1, @below), and {{part of the message}}, on one line"
+    )
 
 
 def test_unexpected_diagnostics_of_every_piece_show_their_line(spec: str, capsys: pytest.CaptureFixture[str]):
