@@ -33,6 +33,8 @@ class Registry:
     passes: dict[str, Callable[[], type[ModulePass]]]
     targets: dict[str, Callable[[], type[Target]]]
     loaded: list[str] = field(default_factory=list[str])
+    files: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """The file that brought in a (kind, name)."""
 
     @classmethod
     def installed(cls) -> Self:
@@ -56,7 +58,8 @@ class Registry:
         """Run a Python file and register every pass and target class, and every dialect, that it defines.
 
         Raises:
-            CmirError: if the file cannot be run, or defines a name that is taken.
+            CmirError: if the file cannot be run, or defines a name of cmir's, of xDSL's or of another file. One that
+                another installed package brings is replaced: that is how a package is worked on.
         """
         module = _run_file(path)
         for thing in list(vars(module).values()):
@@ -72,9 +75,20 @@ class Registry:
                     self._add(self.targets, "target", thing.name, thing, path)
 
     def _add(self, table: dict[str, Callable[[], Any]], kind: str, name: str, thing: object, path: str) -> None:
-        if name in table:
-            raise CmirError(f"'{path}' defines the {kind} '{name}', a name that is taken")
+        owner = None if name not in table else self._owner(kind, name, table[name])
+        if owner is not None:
+            raise CmirError(
+                f"'{path}' defines the {kind} '{name}', a name that is taken by {owner}; give yours another name"
+            )
         table[name] = lambda: thing
+        self.files[kind, name] = path
+
+    def _owner(self, kind: str, name: str, factory: Callable[[], Any]) -> str | None:
+        """Who has a name for good: another file, cmir or xDSL; None: a package that a file may stand in for."""
+        if (kind, name) in self.files:
+            return f"'{self.files[kind, name]}'"
+        package = getattr(factory, "__module__", "cmir").partition(".")[0]
+        return package if package in ("cmir", "xdsl") else None
 
 
 @cache

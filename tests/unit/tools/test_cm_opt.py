@@ -8,7 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
 
+from cmir.errors import CmirError
 from cmir.tools.cm_opt import main
 from cmir.tools.registry import Registry
 
@@ -97,7 +100,7 @@ class Mine(ModulePass):
     name = "cse"
     def apply(self, ctx, op): ...
 """)
-    message = f"cm-opt: error: '{path}' defines the pass 'cse', a name that is taken\n"
+    message = f"cm-opt: error: '{path}' defines the pass 'cse', a name that is taken by xdsl; give yours another name\n"
     assert run_error(capsys, "--load", str(path)) == message
 
 
@@ -105,6 +108,30 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     monkeypatch.setenv("CMIR_DEBUG", "1")
     assert main(["missing.mlir"]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_load_stands_in_for_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Tutorial, section 6: once its package is installed, a pass is still tried from its file."""
+    from cmir.tools import registry
+
+    def window() -> type[ModulePass]:
+        raise AssertionError("the installed one is not asked for")
+
+    window.__module__ = "cmir_extra"
+    monkeypatch.setattr(registry, "_installed", lambda: Universe(all_passes={"window": window}))
+    known = registry.Registry.installed()
+    path = str(Path(__file__).parents[3] / "examples" / "custom_pass" / "cmir_extra" / "window.py")
+    known.load_file(path)
+    assert known.passes["window"]().__module__ == "cmir_loaded_window"
+    other = tmp_path / "other.py"
+    other.write_text(Path(path).read_text())
+    with pytest.raises(
+        CmirError, match=rf"defines the pass 'window', a name that is taken by '{path}'; give yours anot"
+    ):
+        known.load_file(str(other))
+    other.write_text(Path(path).read_text().replace('name = "window"', 'name = "transpose"'))
+    with pytest.raises(CmirError, match="the pass 'transpose', a name that is taken by cmir; give yours another name"):
+        known.load_file(str(other))
 
 
 def test_verify_diagnostics_reports_what_differs(spec: str, capsys: pytest.CaptureFixture[str]):
