@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from counts import Counts, recorder, summary
+from quicker import quicken_interpreter
 
 # Triton reads this when a kernel is defined, so it is set before anything imports triton.
 if os.environ.get("CMIR_TEST_GPU") != "1":
@@ -24,6 +25,10 @@ if os.environ.get("CMIR_TEST_GPU") != "1":
 if "CMIR_CACHE_DIR" not in os.environ:
     os.environ["CMIR_CACHE_DIR"] = tempfile.mkdtemp(prefix="cmir-tests-")
     atexit.register(shutil.rmtree, os.environ["CMIR_CACHE_DIR"], ignore_errors=True)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    quicken_interpreter()  # a test may be the first that imports Triton
 
 
 @pytest.fixture
