@@ -15,6 +15,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from cmir.dialects.descriptor import FirstOp, LengthOp, PreprocessOp
 from cmir.dialects.maskspec import ColsOp, LookupOp, ModOp, RowsOp, TableType
+from cmir.lowering.saturation import compared
 
 TEXT: Mapping[type[Operation], str] = {
     arith.AddiOp: "{0} + {1}",
@@ -56,7 +57,12 @@ class Statements:
     def preamble(self) -> Iterator[str]:
         """Loads of the scalars that were used."""
         for name, local in self.loaded.items():
-            yield f"{local} = scalar_value(meta_{name}, stride_{name}, pointer_{name}, z)"
+            yield f"{local} = {self.scalar(name)}"
+
+    def scalar(self, name: str) -> str:
+        """The load of a scalar."""
+        argument = next(a for a, (named, _) in self.kinds.items() if named == name)
+        return f"{self._as_read(argument)}(scalar_entry(meta_{name}, stride_{name}, pointer_{name}, z))"
 
     def block(self, block: Block, depth: int = 1) -> None:
         """Every op of the block but its terminator."""
@@ -129,7 +135,12 @@ class Statements:
             width = op.table.type.entries or 1
             index = index if valid else f"tl.minimum(tl.maximum({index}, 0), {length} - 1)"
             index, length = f"{index} * {width} + {self._number(op.indices[1], width)}", f"{length} * {width}"
-        return f"table_value({table}, {index}, z)" if valid else f"nearest_value({table}, {index}, {length}, z)"
+        load = f"table_entry({table}, {index}, z)" if valid else f"nearest_entry({table}, {index}, {length}, z)"
+        return f"{self._as_read(op.result)}({load})"
+
+    def _as_read(self, value: SSAValue) -> str:
+        """How a metadatum is read as int64: what is only compared, whatever it is; what is reckoned with, saturated."""
+        return "wide" if value in compared(self.preprocess) else "saturate"
 
     def _number(self, value: SSAValue, width: int) -> str:
         """Which of `width` integers of an entry is read: the nearest that exists."""

@@ -30,6 +30,7 @@ from cmir.dialects.descriptor import FactOp, HoldsOp, PairOp, PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
 from cmir.errors import SpecError
+from cmir.lowering import saturation
 from cmir.lowering.bounds import Bounds
 from cmir.lowering.hooks import fill
 from cmir.lowering.ssa import INDENT, Statements
@@ -112,7 +113,8 @@ def lowered(ctx: Context, module: ModuleOp, test: str = "auto", target: str = "a
 def print_module(module: ModuleOp, preprocess: PreprocessOp) -> str:
     """The Triton source of one mask whose attention kernels stand in `module`."""
     kernels = kernels_of(module, preprocess)
-    hooks = {**_slot_hooks(preprocess), **_bit_hooks(preprocess), **_fact_hooks(preprocess)}
+    hooks = {"saturate": saturation.hook(preprocess)}
+    hooks |= {**_slot_hooks(preprocess), **_bit_hooks(preprocess), **_fact_hooks(preprocess)}
     for kernel in kernels:
         hooks |= _visibility(preprocess, kernel)
     return _header(preprocess, kernels) + fill(skeleton(PARTS), hooks, metadata_parameters(preprocess))
@@ -304,7 +306,7 @@ def _checks(preprocess: PreprocessOp, facts: Sequence[FactOp], over: str, index:
             lines.append(f"{INDENT}broken = {nothing} + {fact.number.data}")
         else:
             lines.append(f"{INDENT}broken = tl.where({condition}, broken, {fact.number.data})")
-    loads = [f"{INDENT}{local} = scalar_value(meta_{n}, stride_{n}, pointer_{n}, z)" for n, local in loaded.items()]
+    loads = [f"{INDENT}{local} = {Statements(preprocess, [], '').scalar(n)}" for n, local in loaded.items()]
     return [*_widen(index), *loads, *lines, f"{INDENT}return broken"]
 
 

@@ -23,32 +23,32 @@ def wide(value):
     return tl.full([], 0, tl.int64) + value
 
 
-@triton.jit
-def scalar_value(value, stride, POINTER: tl.constexpr, z):
-    """The scalar metadatum of mask z as int64; one beyond 2^40 either way saturates, so that sums do not wrap."""
-    if POINTER:
-        value = tl.load(value + z.to(tl.int64) * stride)
-    return saturate(value)
-
-
-@triton.jit
-def table_value(table, stride, index, z):
-    """The entries `index` of mask z's table as int64, saturated likewise."""
-    return saturate(tl.load(table + z.to(tl.int64) * stride + index))
-
-
+# hook: saturate
 @triton.jit
 def saturate(value):
+    """The nearest int64 with which no sum of the rule wraps; narrower metadata have none too large."""
     if value.dtype == tl.int64:
-        value = tl.minimum(tl.maximum(value, -1099511627776), 1099511627776)
+        value = tl.minimum(tl.maximum(value, -2305843009213693952), 2305843009213693952)
     return wide(value)
 
 
 @triton.jit
-def nearest_value(table, stride, index, length, z):
+def scalar_entry(value, stride, POINTER: tl.constexpr, z):
+    """The scalar metadatum of mask z."""
+    return tl.load(value + z.to(tl.int64) * stride) if POINTER else value
+
+
+@triton.jit
+def table_entry(table, stride, index, z):
+    """The entries `index` of mask z's table."""
+    return tl.load(table + z.to(tl.int64) * stride + index)
+
+
+@triton.jit
+def nearest_entry(table, stride, index, length, z):
     """The same for an index that may lie outside [0, length): the nearest entry; 0 where there is none."""
     inside = tl.maximum(tl.minimum(index, length - 1), 0)
-    return saturate(tl.load(table + z.to(tl.int64) * stride + inside, mask=inside < length, other=0))
+    return tl.load(table + z.to(tl.int64) * stride + inside, mask=inside < length, other=0)
 
 
 @triton.jit

@@ -143,3 +143,65 @@ def test_the_range_of_a_fact_reads_no_table(fact: str, tmp_path: Any) -> None:
     )
     with pytest.raises(cmir.SpecError, match="the range of a fact reads no table: give 'u"):
         cmir.compile(path)
+
+
+@pytest.mark.parametrize("base", [2**31, 2**40, 2**41, 2**62, 2**63 - 2, -(2**63)])
+@pytest.mark.parametrize("facts", [["ids"], []])
+def test_documents_named_by_64_bits_stay_apart(base: int, facts: list[str]) -> None:
+    ids = torch.tensor([base] * 8 + [base + 1] * 8)
+
+    def same(b: Any, h: Any, q: Any, k: Any) -> Any:
+        return ids[q] == ids[k]
+
+    mask = cmir.compile(cmir.from_mask_mod(same, nondecreasing=facts))
+    desc = mask.describe(rows=16, tile=(16, 16), ids=ids).check()
+    assert desc.area.tolist() == [128]
+    assert int(desc.to_sdpa().sum()) == 128
+    pack = mask.describe(
+        rows=16, cu_seqlens=torch.tensor([0, 12, 16]), tile=(16, 16), ids=(ids, torch.tensor([0, 12, 16]))
+    )
+    assert pack.check().area.tolist() == [8 * 8 + 4 * 4 + 4 * 4]
+
+
+def test_scalars_of_64_bits_are_compared_as_they_are() -> None:
+    spec = cmir.MaskSpec("scalars")
+    a, b = spec.scalar("a"), spec.scalar("b")
+    spec.region("all", 0, spec.rows, visible=(spec.i >= 0) & (a == b))
+    mask = cmir.compile(spec)
+    for x, y in ((2**41, 2**41 + 1), (2**62, 2**62), (-(2**63), 2**63 - 1)):
+        desc = mask.describe(rows=4, tile=(16, 16), a=torch.tensor([x]), b=torch.tensor([y]))
+        assert desc.check().area.tolist() == [16 * (x == y)]
+
+
+@pytest.mark.parametrize("start", [0, 1_764_000_000_000_000_000, 2**61 - 10**14])
+def test_nanoseconds_may_be_subtracted(start: int) -> None:
+    spec = cmir.MaskSpec("within_an_hour")
+    time = spec.table("time", per="free")
+    hour = spec.table("hour", per="free")
+    i, j = spec.i, spec.j
+    spec.region("all", 0, spec.rows, visible=(time[i] - time[j] >= 0) & (time[i] - time[j] < hour[0]))
+    times = start + torch.arange(20) * 1_000_000_000_001
+    desc = cmir.compile(spec).describe(rows=20, tile=(16, 16), time=times, hour=torch.tensor([3_600_000_000_000]))
+    assert desc.check().area.tolist() == [sum(min(i + 1, 4) for i in range(20))]
+
+
+def test_the_largest_number_still_means_no_limit() -> None:
+    spec = cmir.MaskSpec("window")
+    left = spec.scalar("left")
+    spec.region("all", 0, spec.rows, visible=(spec.j <= spec.i) & (spec.i - left <= spec.j))
+    mask = cmir.compile(spec)
+    for limit, area in ((2**63 - 1, 210), (-(2**63), 0), (2**62, 210), (1, 39)):
+        assert mask.describe(rows=20, tile=(16, 16), left=torch.tensor([limit])).check().area.tolist() == [area]
+
+
+@pytest.mark.parametrize("weight", [1, 3, 100, 2**30])
+def test_no_sum_wraps(weight: int) -> None:
+    from cmir.dialects.descriptor import PreprocessOp
+    from cmir.lowering.saturation import limit
+
+    spec = cmir.MaskSpec("weighted")
+    w = spec.table("w", per="free")
+    spec.region("all", 0, spec.rows, visible=weight * w[spec.i] + w[spec.i + 1] > w[spec.j])
+    module = cmir.compile(spec).module
+    found = limit(next(op for op in module.walk() if isinstance(op, PreprocessOp)))
+    assert 2**60 <= found * (weight + 1) <= 2**62
