@@ -40,8 +40,8 @@ maskspec.spec @tail(%history: index, %start: !maskspec.table<row>) {
 // CHECK-NEXT: import triton.language as tl
 // CHECK-NOT:  import
 // CHECK:      def store_row_slots(
-// CHECK:          value_history = scalar_value(meta_history, stride_history, pointer_history, z)
-// CHECK:          table_value(meta_start, stride_start, i, z)
+// CHECK:          value_history = saturate(scalar_entry(meta_history, stride_history, pointer_history, z))
+// CHECK:          saturate(table_entry(meta_start, stride_start, i, z))
 // CHECK:          # slot 0: region history clause 0, region tail clause 0
 // CHECK-NEXT:     tl.store(table + 0 * rows + i, (tl.zeros_like(i) + {{.*}}).to(tl.int32), mask=mask)
 // CHECK-NEXT:     tl.store(table + 1 * rows + i, (tl.zeros_like(i) + {{.*}}).to(tl.int32), mask=mask)

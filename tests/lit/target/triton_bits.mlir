@@ -22,8 +22,8 @@
 // CHECK-NEXT:     rows = wide(rows)
 // CHECK-NEXT:     cols = wide(cols)
 // CHECK-NEXT:     j = wide(j)
-// CHECK-NEXT:     at_1 = table_value(meta_from, stride_from, i, z)  # pair: all.0
-// CHECK:          at_{{[0-9]+}} = table_value(meta_keep, stride_keep, j, z)  # pair: all.0
+// CHECK-NEXT:     at_1 = wide(table_entry(meta_from, stride_from, i, z))  # pair: all.0
+// CHECK:          at_{{[0-9]+}} = wide(table_entry(meta_keep, stride_keep, j, z))  # pair: all.0
 // CHECK:          return seen_{{.*}}
 // CHECK:      def visible_forward(
 // CHECK-NEXT:     # bits: region all clause 0

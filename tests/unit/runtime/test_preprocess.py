@@ -33,8 +33,8 @@ STORE = """
 @triton.jit
 def store_{axis}_slots(table, i, mask, z, rows, cols, META):
     for k in range({slots}):
-        lo = table_value(meta_{axis}, meta_{axis}_stride, (2 * k) * {axis}s + i, z)
-        hi = table_value(meta_{axis}, meta_{axis}_stride, (2 * k + 1) * {axis}s + i, z)
+        lo = saturate(table_entry(meta_{axis}, meta_{axis}_stride, (2 * k) * {axis}s + i, z))
+        hi = saturate(table_entry(meta_{axis}, meta_{axis}_stride, (2 * k + 1) * {axis}s + i, z))
         tl.store(table + (2 * k) * {axis}s + i, lo, mask=mask)
         tl.store(table + (2 * k + 1) * {axis}s + i, hi, mask=mask)
 """
@@ -302,14 +302,14 @@ FACT_HOOKS = {
     "scalar_facts": """
 @triton.jit
 def scalar_facts(z, rows, cols, META):
-    return tl.where(scalar_value(meta_length, meta_length_stride, meta_length_ptr, z) < 0, 1, 0)
+    return tl.where(saturate(scalar_entry(meta_length, meta_length_stride, meta_length_ptr, z)) < 0, 1, 0)
 """
 }
 for number, (axis, index, name) in enumerate((("row", "i", "start"), ("col", "j", "stop"), ("entry", "e", "extra")), 2):
     FACT_HOOKS[f"{axis}_facts"] = f"""
 @triton.jit
 def {axis}_facts({index}, z, rows, cols, META):
-    return tl.where(table_value(meta_{name}, meta_{name}_stride, {index}, z) > {index}, {number}, 0)
+    return tl.where(saturate(table_entry(meta_{name}, meta_{name}_stride, {index}, z)) > {index}, {number}, 0)
 """
 FACT_SIGNATURE = Signature(
     "facts",
