@@ -287,7 +287,7 @@ def test_crowded_slots_are_tested_by_bits(make: Callable[[], tuple[cmir.MaskSpec
     assert desc.area.tolist() == [int(dense.sum())]
     out = cmir.attention(q, k, v, desc)
     doubles = [x.detach().double().requires_grad_() for x in tensors]
-    want, _ = reference_attention(*doubles, dense, 16**-0.5)
+    want, _ = reference_attention(doubles[0], doubles[1], doubles[2], dense, 16**-0.5)
     got = (out, *torch.autograd.grad(out.square().sum(), tensors))
     for x, y in zip(got, (want, *torch.autograd.grad(want.square().sum(), doubles)), strict=True):
         torch.testing.assert_close(x.double(), y, rtol=1e-4, atol=1e-5)
