@@ -55,7 +55,12 @@ def __getattr__(name: str) -> Any:
         close = [] if name.startswith("_") else get_close_matches(name, __dir__(), 1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
         raise AttributeError(f"module 'cmir' has no attribute '{name}'{hint}")
-    value = getattr(import_module(_LAZY[name]), name)
+    try:
+        value = getattr(import_module(_LAZY[name]), name)
+    except ModuleNotFoundError as error:
+        from cmir.errors import missing_torch
+
+        raise missing_torch(error, f"cmir.{name}") from error
     globals()[name] = value
     return value
 

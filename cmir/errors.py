@@ -156,3 +156,10 @@ class MetadataError(CmirError, ValueError):
 
 class ShapeError(CmirError, ValueError):
     """q, k or v do not fit the descriptor, or each other; the message names the shapes."""
+
+
+def missing_torch(error: ModuleNotFoundError, what: str) -> Exception:
+    """What to raise where an import failed: how to install torch and triton, if one of those is missing."""
+    if (error.name or "").partition(".")[0] not in ("torch", "triton"):
+        return error
+    return CmirError(f"{what} needs torch and triton: pip install 'cmir[torch]' ({error})")

@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from cmir.dialects.expr import KEYWORDS, Expr, walk
-from cmir.errors import SourceLocation, SpecError
+from cmir.errors import SourceLocation, SpecError, missing_torch
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.regions import cut
 from cmir.frontend.spec import MaskSpec
@@ -121,9 +121,12 @@ def _traced(mask_mod: MaskMod, where: SourceLocation | None) -> tuple[Any, bool]
 
     Every question about a tensor passes through `Index`. A predicate that asks none does the same on all tensors.
     """
-    import torch
-    from torch.fx.experimental.proxy_tensor import make_fx
-    from torch.overrides import TorchFunctionMode
+    try:
+        import torch
+        from torch.fx.experimental.proxy_tensor import make_fx
+        from torch.overrides import TorchFunctionMode
+    except ModuleNotFoundError as error:
+        raise missing_torch(error, "from_mask_mod") from error
 
     class Index(TorchFunctionMode):
         """Scalars index without becoming Python numbers, as they do under FlexAttention."""

@@ -31,7 +31,7 @@ from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import Parameter as SpecParameter
 from cmir.dialects.maskspec import SpecOp
-from cmir.errors import CmirError, MetadataError, SourceLocation, SpecError, locate
+from cmir.errors import CmirError, MetadataError, SourceLocation, SpecError, locate, missing_torch
 from cmir.layouts import add_layout
 from cmir.lowering.triton import lowered, print_module
 from cmir.lowering.visibility import needs_live_test
@@ -595,7 +595,10 @@ class CompiledMask:
         longest: Longest | None,
     ) -> Descriptor:
         """`describe`; of a packed mask, `longest` says what is promised about its sequences."""
-        from cmir.runtime import descriptor
+        try:
+            from cmir.runtime import descriptor
+        except ModuleNotFoundError as error:
+            raise missing_torch(error, "describe") from error
 
         # The form of the arguments decides all checks but those of values: they are made once for each form.
         form = descriptor.form_of_call(rows, cols, device, tile, metadata)

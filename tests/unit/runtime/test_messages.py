@@ -2,6 +2,8 @@
 """What the Python face says of wrong arguments, word for word: the argument, what was expected, what was given."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -11,7 +13,7 @@ import torch
 
 import cmir
 from cmir import layouts, zoo
-from cmir.errors import CmirError, MetadataError, ShapeError, SpecError
+from cmir.errors import CmirError, MetadataError, ShapeError, SpecError, missing_torch
 from cmir.runtime import launch
 from cmir.runtime.layout import Tokens
 
@@ -486,3 +488,42 @@ def test_what_is_too_large_for_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CmirError) as raised:
         zoo.load("causal").describe(rows=9)
     assert str(raised.value) == "mask 'causal' has 1 slots; kernels take at most 0"
+
+
+WITHOUT_TORCH = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "triton"):
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+sys.meta_path.insert(0, Missing())
+import cmir
+
+mask = cmir.zoo.load("causal")
+assert mask.dense(rows=4).sum() == 10
+for use in (
+    lambda: mask.describe(rows=4),
+    lambda: cmir.attention,
+    lambda: cmir.Descriptor,
+    lambda: cmir.from_mask_mod(lambda b, h, q, k: q >= k),
+):
+    try:
+        use()
+    except cmir.CmirError as error:
+        print(error)
+"""
+
+
+def test_without_torch_what_needs_it_says_how_to_install_it() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        f"{what} needs torch and triton: pip install 'cmir[torch]' (No module named 'torch')"
+        for what in ("describe", "cmir.attention", "cmir.Descriptor", "from_mask_mod")
+    ]
+
+
+def test_another_package_that_is_missing_is_told_as_it_is() -> None:
+    error = ModuleNotFoundError("No module named 'other'", name="other")
+    assert missing_torch(error, "describe") is error
