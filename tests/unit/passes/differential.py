@@ -131,9 +131,10 @@ def check_garbage(module: ModuleOp, count: int = 8, size: int = 12) -> int:
     spec, rng, found = spec_in(module), np.random.default_rng(3), 0
     preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
     kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+    printed = str(module)
     for _ in range(count):
         draw = garbage(facts_of(spec), rng, size)
-        where = f"where {words(draw)}:\n{module}"
+        where = f"where {words(draw)}:\n{printed}"
         status = status_word(preprocess, draw.env)
         assert status == wanted_status(spec, draw), f"status {where}"
         found += status != 0

@@ -83,6 +83,7 @@ def check_pack(
     surface: SpecOp,
     packed: ModuleOp,
     kernels: ModuleOp,
+    printed: str,
     sequences: list[Env],
     tail: tuple[int, int],
     shared: bool,
@@ -90,7 +91,7 @@ def check_pack(
     """Tables, kernels and facts of the packed form, on one pack."""
     env = pack_env(facts_of(surface), sequences, tail, shared)
     want = packed_mask(surface, places(sequences), int(env["rows"]), int(env["cols"]))
-    where = f"where {sequences}, tail {tail}:\n{packed}"
+    where = f"where {sequences}, tail {tail}:\n{printed}"
     for table in tables_in(packed):
         check_table(table, Draw(env), want, where)
     facts, preprocess = facts_of(spec_in(packed)), next(op for op in kernels.walk() if isinstance(op, PreprocessOp))
@@ -124,6 +125,7 @@ def lower(text: str) -> tuple[SpecOp, ModuleOp, ModuleOp]:
 def check_packs(text: str, draws: int, shared: bool = True, size: int = 9) -> int:
     """Compare the packed form of a spec with its sequences on random packs; how many of those had no rows."""
     surface, packed, lowered = lower(text)
+    printed = str(packed)
     rng = np.random.default_rng(7)
     facts = facts_of(surface)
     empty = 0
@@ -134,5 +136,5 @@ def check_packs(text: str, draws: int, shared: bool = True, size: int = 9) -> in
         assert len(sequences) == count or share
         empty += sum(int(env["rows"]) == 0 for env in sequences)
         tail = tuple(map(int, rng.integers(0, 6, 2) * rng.integers(0, 2, 2)))
-        check_pack(surface, packed, lowered, sequences, (tail[0], tail[1]), share)
+        check_pack(surface, packed, lowered, printed, sequences, (tail[0], tail[1]), share)
     return empty
