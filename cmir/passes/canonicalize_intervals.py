@@ -34,6 +34,8 @@ from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.linear import negate, simplify
 from cmir.dialects.expr import FALSE, TRUE, Expr, ExpressionTooLargeError, and_, le, make
 from cmir.dialects.interval import SpanOp, TableOp, spec_of_table
+from cmir.dialects.maskspec import SpecOp
+from cmir.errors import SpecError
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,19 @@ class CanonicalizeIntervals(ModulePass):
     name = "canonicalize-intervals"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require_tables(op)
         for table in [o for o in op.walk() if isinstance(o, TableOp)]:
             spec = spec_of_table(table)
             assert spec is not None, "verified"
             if not spec.is_packed:  # proofs are made in the coordinates of one sequence
                 canonicalize(table, facts_of(spec))
+
+
+def require_tables(module: ModuleOp) -> None:
+    """A pass over tables comes after the one that makes them: a module of nothing but specs is too early."""
+    specs = [o for o in module.body.block.ops if isinstance(o, SpecOp) and o.regions_of_rows]
+    if specs and len(specs) == len(list(module.body.block.ops)):
+        raise SpecError(f"@{specs[0].sym_name.data} has no interval table yet; run --extract-intervals first", specs[0])
 
 
 def canonicalize(table: TableOp, facts: Facts) -> None:

@@ -54,7 +54,7 @@ from cmir.dialects.expr import (
     size,
 )
 from cmir.dialects.interval import RegionOp, SpanOp, TableOp, closure_of_fuse, spec_of_table
-from cmir.passes.canonicalize_intervals import simplify_under
+from cmir.passes.canonicalize_intervals import require_tables, simplify_under
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,6 +76,7 @@ class MergeSlots(ModulePass):
     """Candidates for the union of one pair that a proof is tried for; with 0 no spans are merged."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require_tables(op)
         for table in [o for o in op.walk() if isinstance(o, TableOp)]:
             spec = spec_of_table(table)
             assert spec is not None, "verified"
