@@ -424,7 +424,7 @@ def test_a_cached_module_that_the_passes_do_not_make(monkeypatch: pytest.MonkeyP
 def test_a_spec_that_is_too_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cmir.runtime import mask
 
-    def deep(*_: object) -> None:
+    def deep(*_: object, **__: object) -> None:
         raise RecursionError
 
     monkeypatch.setattr(mask, "_compiled", deep)

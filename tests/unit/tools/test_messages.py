@@ -214,13 +214,16 @@ def test_what_prove_takes() -> None:
             SimpleNamespace(refutation=SimpleNamespace(claim="rows keep", counterexample="i=3", op=None)),
             "pass 'cse' is wrong: rows keep: i=3",
         ),
-        (SimpleNamespace(refutation=None, status="unknown", unknown=["rows keep"]), "pass 'cse' is not proved"),
+        (
+            SimpleNamespace(refutation=None, status="unknown", unknown=["rows keep"], unsaid=[]),
+            "pass 'cse' is not proved",
+        ),
     ],
 )
 def test_passes_that_are_not_proved(outcome: SimpleNamespace, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from cmir.analysis.proof import decide
 
-    monkeypatch.setattr(decide, "decide", lambda claims: outcome)
+    monkeypatch.setattr(decide, "decide", lambda claims, unsaid: outcome)
     pass_, module = parse_passes("cse", Registry.installed().passes)[0], ModuleOp([])
     prover = Prover(strict=True)
     prover.before(pass_, module)
