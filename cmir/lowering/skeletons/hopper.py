@@ -1,4 +1,4 @@
-# pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false, reportAssignmentType=false
 # pyright: reportAttributeAccessIssue=false, reportIndexIssue=false, reportCallIssue=false, reportOptionalMemberAccess=false
 """What the Hopper kernels share: the part of Gluon they use, layouts of a warpgroup's registers, visibility words.
 
