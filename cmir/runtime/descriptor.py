@@ -351,7 +351,9 @@ def form_of_call(
     Where no tensor says it, the current device is part of it.
     """
     form = form_of(metadata)
-    plain = type(rows) is int and (cols is None or type(cols) is int) and (tile is None or type(tile) is tuple)
+    plain = type(rows) is int and (cols is None or type(cols) is int)
+    # 16.0 is another key than 16 only if it is none at all.
+    plain = plain and (tile is None or (isinstance(tile, tuple) and set(map(type, tile)) == {int}))
     if form is None or not plain or not (device is None or type(device) in (str, torch.device)):
         return None
     current = torch.cuda.current_device() if torch.cuda.is_initialized() else None

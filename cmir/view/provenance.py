@@ -27,14 +27,15 @@ def clause_lines(surface: SpecOp, spec: SpecOp) -> dict[str, tuple[int, ...]]:
     """For every clause of `spec` (in normal form) the lines of `surface` that it comes from, ascending.
 
     Where no single op gives a literal of it (a rule in another order of tokens, a rule that is always true), these are
-    the lines of its Region.
+    the lines of its Region. Regions of a `spec` that comes from the cache have no location in `surface`; they have their names.
     """
+    named = {r.sym_name.data: r for r in surface.regions_of_rows}
     written = {place: r for r in surface.regions_of_rows if (place := locate(r)) is not None}
     literals = {id(r): list(_literals(r)) for r in written.values()}
     out: dict[str, tuple[int, ...]] = {}
     for region in spec.regions_of_rows:
-        place = locate(region)
-        source = None if place is None else written.get(place)
+        found = named.get(region.sym_name.data)
+        source = found if (place := locate(region)) is None else written.get(place, found)
         for k, clause in enumerate(region.clauses):
             lines = set[int]()
             if source is not None:

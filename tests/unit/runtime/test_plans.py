@@ -92,3 +92,11 @@ def test_no_more_forms_are_kept_than_stated_and_no_tensor(mask, monkeypatch) -> 
         mask.describe(rows=rows, window=1, start=torch.zeros(rows, dtype=torch.int32))
     assert len(mask._plans) == 3
     assert not any(isinstance(x, torch.Tensor) for plan in mask._plans.values() for x in plan.between)
+
+
+def test_a_tile_of_floats_is_no_tile_of_ints() -> None:
+    """16.0 == 16, and both have one hash: a plan for the one must not serve the other."""
+    mask = cmir.zoo.load("causal")
+    mask.describe(rows=8, tile=(16, 16))
+    with pytest.raises(cmir.MetadataError, match=r"expected a tile of two of .*; got \(16\.0, 16\)"):
+        mask.describe(rows=8, tile=(16.0, 16))  # pyright: ignore[reportArgumentType]

@@ -382,7 +382,7 @@ def test_a_tile_size_that_the_kernels_are_not_made_for() -> None:
 
 
 def test_filling_hooks() -> None:
-    with pytest.raises(ValueError, match="no hook wrong in this skeleton; it has store_row_slots"):
+    with pytest.raises(ValueError, match="no hook wrong in this skeleton; it has saturate, store_row_slots"):
         fill(SKELETON, {"wrong": ""}, [])
     filled = fill(SKELETON, {}, ["meta_a", "meta_a_ptr: tl.constexpr"])
     assert '"entries",\n        "meta_a",\n    ]' in filled
