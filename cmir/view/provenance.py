@@ -27,7 +27,7 @@ def clause_lines(surface: SpecOp, spec: SpecOp) -> dict[str, tuple[int, ...]]:
     """For every clause of `spec` (in normal form) the lines of `surface` that it comes from, ascending.
 
     Where no single op gives a literal of it (a rule in another order of tokens, a rule that is always true), these are
-    the lines of its Region. Regions of a `spec` that comes from the cache have no location in `surface`; they have their names.
+    the lines of its Region. Regions of a `spec` that comes from the cache have no location in `surface`, but names.
     """
     named = {r.sym_name.data: r for r in surface.regions_of_rows}
     written = {place: r for r in surface.regions_of_rows if (place := locate(r)) is not None}
