@@ -31,8 +31,7 @@ UNKNOWN = 2**22
 
 
 def limit(preprocess: PreprocessOp) -> int:
-    """The largest metadatum, a power of two, of which no number of the kernel wraps."""
-
+    """The largest metadatum, a power of two, with which no number of the kernel wraps."""
     factor = factors()
     largest = max((factor(result) for op in preprocess.walk() for result in op.results), default=1)
     return 1 << (BITS - max(1, (largest - 1).bit_length()))
