@@ -7,14 +7,18 @@ bf16, B=1, 32 query heads, 8 key/value heads, D=128 unless told otherwise. Each 
 it is timed, the descriptor's facts and its area are checked, and out, dq, dk and dv of every contender are compared
 with float32, all of them. Then forward, backward, both, and preprocessing are timed in interleaved rounds in this
 process: CUDA events around back-to-back calls, medians, the L2 cache not flushed; with --graphs also a replay of both
-as a CUDA graph, for every contender that can be captured. Rates count visible pairs: 4 * pairs * heads * D operations
-forward, 2.5 times that backward. A peer that this machine lacks is left out by name; a cell or a peer that fails is
-reported, and the rest goes on. Exits with 1 if cmir failed or was wrong anywhere.
+as a CUDA graph, for every contender that can be captured. --warm 14 first compiles all cells in 14 processes, into the
+compilers' caches on disk, so that the timing process need not: FlashAttention-4 compiles for most of a minute.
+
+Rates count visible pairs: 4 * pairs * heads * D operations forward, 2.5 times that backward. A peer that this machine
+lacks is left out by name; a cell or a peer that fails is reported, and the rest goes on. Exits with 1 if cmir failed or
+was wrong anywhere.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import functools
 import gc
@@ -24,9 +28,11 @@ import os
 import platform
 import shlex
 import statistics
+import subprocess
 import sys
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +75,44 @@ def make_tensors(case: Case, options: argparse.Namespace) -> Tensors:
         for heads in (options.heads, options.kv_heads, options.kv_heads, options.heads)
     )
     return q, k, v, dout
+
+
+def warm(options: argparse.Namespace, clock: Clock) -> None:
+    """Fills the compilers' caches on disk: every cell once, each in a process of its own, `options.warm` at a time."""
+    cells = [(name, length) for length in options.lengths for name in options.mask]
+    settings = [
+        "--dtype",
+        options.dtype,
+        "--dim",
+        options.dim,
+        "--heads",
+        options.heads,
+        "--kv-heads",
+        options.kv_heads,
+    ]
+
+    def compile_cell(cell: tuple[str, int]) -> None:
+        command = ["--once", "--mask", cell[0], "--lengths", cell[1], "--peers", ",".join(options.peers), *settings]
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.operator", *map(str, command)],
+            capture_output=True, text=True, timeout=max(1.0, clock.left),
+        )  # fmt: skip
+        words = "" if done.returncode == 0 else f" FAILED: {done.stderr[-1000:]}"
+        clock.say(f"warm: {cell[0]} {cell[1]}{words}")
+
+    with ThreadPoolExecutor(options.warm) as pool:
+        list(pool.map(compile_cell, cells))
+
+
+def once(options: argparse.Namespace) -> None:
+    """Runs every contender of every cell once. What fails here is reported where it is measured."""
+    for length in options.lengths:
+        for name in options.mask:
+            case = EVERY[name](length, options.device)
+            for peer in options.peers:
+                with contextlib.suppress(Exception):
+                    contender = PEERS[peer](case, make_tensors(case, options), options.device)
+                    contender.results(contender.described())
 
 
 def poison(tensors: Tensors) -> None:
@@ -339,6 +383,12 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--budget", type=float, default=480, help="seconds; cells that would not end in time are skipped"
     )
     parser.add_argument("--graphs", action="store_true", help="time forward and backward as a CUDA graph, too")
+    parser.add_argument(
+        "--warm", type=int, default=0, metavar="PROCESSES", help="compile all cells first, in processes"
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="run every contender once, and time nothing: what --warm does"
+    )
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
     parser.add_argument("--heads", type=int, default=32)
     parser.add_argument("--kv-heads", type=int, default=8)
@@ -354,6 +404,14 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     options = parse()
     clock = Clock(options.budget)
+    if options.warm or options.once:
+        # Read when flash_attn.cute is imported: what it compiles is kept for other processes.
+        os.environ["FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED"] = "1"
+    if options.once:
+        once(options)
+        return 0
+    if options.warm:
+        warm(options, clock)
     report = run(options, clock)
     print(table(report), flush=True)
     broken = [c for c in report["cells"] if c.get("right") is False or "cmir" in c.get("failed", {})]
