@@ -197,8 +197,7 @@ def _check(
         if device != desc_device:
             raise ShapeError(f"{name}: expected the descriptor's device, {desc_device}, got {device}")
         if shape[-1] not in HEAD_DIMS:
-            allowed = ", ".join(map(str, HEAD_DIMS))
-            raise ShapeError(f"{name}: expected a head dim of {allowed}, got {shape[-1]}")
+            raise ShapeError(f"{name}: expected a head dim that is a multiple of 16 up to 256, got {shape[-1]}")
     batch, heads, rows, dim = q
     if rows != desc_rows:
         raise ShapeError(f"q: expected {desc_rows} rows, as the descriptor was built for, got {rows} in {tuple(q)}")

@@ -12,8 +12,8 @@ from typing import Literal
 SlotClass = Literal["few", "many"]
 """few: every slot is tested; many: a live test, which needs registers and shared memory of its own."""
 
-HEAD_DIMS = (16, 32, 64, 128)
-"""Head dimensions that the kernels take, for q/k and for v."""
+HEAD_DIMS = tuple(range(16, 257, 16))
+"""Head dimensions that the kernels take, for q/k and for v; they compute with the next power of two."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,10 @@ _TABLE: tuple[tuple[int, int, SlotClass, Config], ...] = (
     (64, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (128, 16, "few", Config(Block(64, 64, 4, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (128, 16, "many", Config(Block(64, 64, 4, 2), Block(32, 64, 4, 3), Block(64, 64, 4, 2), False)),
+    (256, 16, "few", Config(Block(128, 64, 8, 2), Block(32, 64, 8, 2), Block(64, 32, 8, 2), True)),
+    (256, 16, "many", Config(Block(64, 64, 8, 2), Block(16, 64, 8, 2), Block(64, 16, 8, 2), False)),
     (128, 32, "many", Config(Block(16, 16, 4, 2), Block(16, 16, 4, 1), Block(16, 16, 4, 1), True)),
+    (256, 32, "many", Config(Block(16, 16, 8, 2), Block(16, 16, 8, 1), Block(16, 16, 8, 1), True)),
 )
 
 

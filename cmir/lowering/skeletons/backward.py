@@ -16,10 +16,13 @@ from cmir.lowering.skeletons.steps import (  # hooks use what the skeleton does 
     advance,
     count_steps,
     enter,
+    head_columns,
+    in_block,
     keep_slot,  # noqa: F401
     load_block,
     program_place,
     slots_a_visit,  # noqa: F401
+    store_block,
 )
 
 
@@ -67,11 +70,12 @@ def backward_delta(
     head = tl.program_id(1).to(tl.int64)
     inside = line < rows
     row = line.to(tl.int64)[:, None]
-    column = tl.arange(0, DV)[None, :]
+    column = head_columns(DV)
     out += (head // heads) * stride_ob + (head % heads) * stride_oh
     dout += (head // heads) * stride_gb + (head % heads) * stride_gh
-    o = tl.load(out + row * stride_om + column, mask=inside[:, None], other=0.0).to(tl.float32)
-    g = tl.load(dout + row * stride_gm + column, mask=inside[:, None], other=0.0).to(tl.float32)
+    entries = in_block(line, rows, DV, False)
+    o = tl.load(out + row * stride_om + column, mask=entries, other=0.0).to(tl.float32)
+    g = tl.load(dout + row * stride_gm + column, mask=entries, other=0.0).to(tl.float32)
     sums = tl.sum(o * g, 1)
     log_sum = tl.load(lse + head * rows + line, mask=inside, other=float("-inf"))
     empty = log_sum == float("-inf")
@@ -92,16 +96,16 @@ def dq_walk(
     """Visits `count` listed key tiles from `first`: dq without its factor of the scale."""
     PARTS: tl.constexpr = TILE_N // BLOCK_N
     lane = tl.arange(0, BLOCK_N)
-    k_offsets = lane[:, None] * stride_kn + tl.arange(0, D)[None, :]
-    v_offsets = lane[:, None] * stride_vn + tl.arange(0, DV)[None, :]
+    k_offsets = lane[:, None] * stride_kn + head_columns(D)
+    v_offsets = lane[:, None] * stride_vn + head_columns(DV)
     entry = first
     part = tl.full([], 0, tl.int32)
     tile, begin, end, most = enter(index, live, entry, LIVE_SLOTS)
     for _ in range(count_steps(live + first, count, PARTS, LIVE_SLOTS)):
         start = tile * TILE_N + part * BLOCK_N
         moving = start + lane
-        key = load_block(k + start.to(tl.int64) * stride_kn, k_offsets, moving, cols, EVEN)
-        value = load_block(v + start.to(tl.int64) * stride_vn, v_offsets, moving, cols, EVEN)
+        key = load_block(k + start.to(tl.int64) * stride_kn, k_offsets, moving, cols, D, EVEN)
+        value = load_block(v + start.to(tl.int64) * stride_vn, v_offsets, moving, cols, DV, EVEN)
         score = tl.dot(q, key.T, input_precision="ieee")
         weight = tl.exp2(score * scale - lse[:, None])
         if MASKED:
@@ -141,12 +145,12 @@ def backward_dq(
         fixed = start + line
         padded = (batch * heads + head) * (tile_rows * TILE_M) + start
         above = start.to(tl.int64)
-        q_offsets = line[:, None] * stride_qm + tl.arange(0, D)[None, :]
-        g_offsets = line[:, None] * stride_gm + tl.arange(0, DV)[None, :]
+        q_offsets = line[:, None] * stride_qm + head_columns(D)
+        g_offsets = line[:, None] * stride_gm + head_columns(DV)
         q += batch * stride_qb + head * stride_qh + above * stride_qm
         dout += batch * stride_gb + head * stride_gh + above * stride_gm
-        query = load_block(q, q_offsets, fixed, rows, EVEN_M)
-        gradient = load_block(dout, g_offsets, fixed, rows, EVEN_M)
+        query = load_block(q, q_offsets, fixed, rows, D, EVEN_M)
+        gradient = load_block(dout, g_offsets, fixed, rows, DV, EVEN_M)
         row_lse = tl.load(stats + 2 * padded + 2 * line)
         row_delta = tl.load(stats + 2 * padded + 2 * line + 1)
         k += batch * stride_kb + (head // group) * stride_kh
@@ -160,7 +164,7 @@ def backward_dq(
         index += tile_list * width
         live += tile_list * (width if LIVE_SLOTS > 0 else 0)
 
-        acc = tl.zeros([BLOCK_M, D], tl.float32)
+        acc = tl.zeros([BLOCK_M, triton.next_power_of_2(D)], tl.float32)
         acc = dq_walk(
             acc, query, gradient, row_lse, row_delta, k, v, stride_kn, stride_vn,
             index, live, tl.full([], 0, tl.int32), partial, slots, table, n_table, fixed, cols, scale,
@@ -174,11 +178,8 @@ def backward_dq(
 
         acc = (acc * (scale * 0.6931471805599453)).to(dq.dtype.element_ty)
         dq += batch * stride_dqb + head * stride_dqh + above * stride_dqm
-        offsets = line[:, None] * stride_dqm + tl.arange(0, D)[None, :]
-        if EVEN_M:
-            tl.store(dq + offsets, acc)
-        else:
-            tl.store(dq + offsets, acc, mask=fixed[:, None] < rows)
+        offsets = line[:, None] * stride_dqm + head_columns(D)
+        store_block(dq, offsets, acc, fixed, rows, D, EVEN_M)
 
 
 @triton.jit
@@ -191,8 +192,8 @@ def dkv_walk(
     """Visits `count` listed query tiles from `first`, each for `together` query heads: dk (unscaled) and dv."""
     PARTS: tl.constexpr = TILE_M // BLOCK_M
     lane = tl.arange(0, BLOCK_M)
-    q_offsets = lane[:, None] * stride_qm + tl.arange(0, D)[None, :]
-    g_offsets = lane[:, None] * stride_gm + tl.arange(0, DV)[None, :]
+    q_offsets = lane[:, None] * stride_qm + head_columns(D)
+    g_offsets = lane[:, None] * stride_gm + head_columns(DV)
     s_offsets = tl.arange(0, 2 * BLOCK_M)
     parts = together * PARTS
     entry = first
@@ -203,7 +204,7 @@ def dkv_walk(
         start = tile * TILE_M + (part % PARTS) * BLOCK_M
         moving = start + lane
         above = start.to(tl.int64)
-        query = load_block(q + head * stride_qh + above * stride_qm, q_offsets, moving, rows, EVEN)
+        query = load_block(q + head * stride_qh + above * stride_qm, q_offsets, moving, rows, D, EVEN)
         # Loaded as one vector: in the layout that the products ask for, that is a quarter of the loads of two.
         row_stats = tl.load(stats + 2 * (head * stride_lh + above) + s_offsets)
         row_lse, row_delta = tl.split(tl.reshape(row_stats, [BLOCK_M, 2]))
@@ -212,7 +213,7 @@ def dkv_walk(
         if MASKED:
             seen = visible_dkv(slots, table, fixed, moving, start, n_table, begin, end, most)
             weight = tl.where(seen, weight, 0.0)
-        gradient = load_block(dout + head * stride_gh + above * stride_gm, g_offsets, moving, rows, EVEN)
+        gradient = load_block(dout + head * stride_gh + above * stride_gm, g_offsets, moving, rows, DV, EVEN)
         dv = tl.dot(weight.to(gradient.dtype), gradient, dv, input_precision="ieee")
         dweight = tl.dot(v, gradient.T, input_precision="ieee")
         dscore = weight * (dweight - row_delta[None, :])
@@ -252,13 +253,13 @@ def backward_dkv(
         left = start.to(tl.int64)
         k += batch * stride_kb + head * stride_kh + left * stride_kn
         v += batch * stride_vb + head * stride_vh + left * stride_vn
-        key = load_block(k, line[:, None] * stride_kn + tl.arange(0, D)[None, :], fixed, cols, EVEN_N)
-        value = load_block(v, line[:, None] * stride_vn + tl.arange(0, DV)[None, :], fixed, cols, EVEN_N)
+        key = load_block(k, line[:, None] * stride_kn + head_columns(D), fixed, cols, D, EVEN_N)
+        value = load_block(v, line[:, None] * stride_vn + head_columns(DV), fixed, cols, DV, EVEN_N)
         q += batch * stride_qb + head * group * stride_qh
         dout += batch * stride_gb + head * group * stride_gh
 
-        dkey = tl.zeros([BLOCK_N, D], tl.float32)
-        dvalue = tl.zeros([BLOCK_N, DV], tl.float32)
+        dkey = tl.zeros([BLOCK_N, triton.next_power_of_2(D)], tl.float32)
+        dvalue = tl.zeros([BLOCK_N, triton.next_power_of_2(DV)], tl.float32)
         # The query heads of the group share each visit of a tile, unless every head has a mask of its own.
         together = tl.where(mask_head == 0, group, 1)
         for member in range(0, group, together):
@@ -291,14 +292,10 @@ def backward_dkv(
         dvalue = dvalue.to(dv.dtype.element_ty)
         dk += batch * stride_dkb + head * stride_dkh + left * stride_dkn
         dv += batch * stride_dvb + head * stride_dvh + left * stride_dvn
-        dk_offsets = line[:, None] * stride_dkn + tl.arange(0, D)[None, :]
-        dv_offsets = line[:, None] * stride_dvn + tl.arange(0, DV)[None, :]
-        if EVEN_N:
-            tl.store(dk + dk_offsets, dkey)
-            tl.store(dv + dv_offsets, dvalue)
-        else:
-            tl.store(dk + dk_offsets, dkey, mask=fixed[:, None] < cols)
-            tl.store(dv + dv_offsets, dvalue, mask=fixed[:, None] < cols)
+        dk_offsets = line[:, None] * stride_dkn + head_columns(D)
+        dv_offsets = line[:, None] * stride_dvn + head_columns(DV)
+        store_block(dk, dk_offsets, dkey, fixed, cols, D, EVEN_N)
+        store_block(dv, dv_offsets, dvalue, fixed, cols, DV, EVEN_N)
 
 
 @triton.jit(

@@ -13,10 +13,12 @@ from cmir.lowering.skeletons.steps import (  # hooks use what the skeleton does 
     advance,
     count_steps,
     enter,
+    head_columns,
     keep_slot,  # noqa: F401
     load_block,
     program_place,
     slots_a_visit,  # noqa: F401
+    store_block,
 )
 
 
@@ -46,15 +48,15 @@ def forward_walk(
     """Visits `count` listed tiles from `first`: (acc, total, peak), the raw output, softmax sum and maximum."""
     PARTS: tl.constexpr = TILE_N // BLOCK_N
     lane = tl.arange(0, BLOCK_N)
-    k_offsets = lane[:, None] * stride_kn + tl.arange(0, D)[None, :]
-    v_offsets = lane[:, None] * stride_vn + tl.arange(0, DV)[None, :]
+    k_offsets = lane[:, None] * stride_kn + head_columns(D)
+    v_offsets = lane[:, None] * stride_vn + head_columns(DV)
     entry = first
     part = tl.full([], 0, tl.int32)
     tile, begin, end, most = enter(index, live, entry, LIVE_SLOTS)
     for _ in range(count_steps(live + first, count, PARTS, LIVE_SLOTS)):
         start = tile * TILE_N + part * BLOCK_N
         moving = start + lane
-        key = load_block(k + start.to(tl.int64) * stride_kn, k_offsets, moving, cols, EVEN)
+        key = load_block(k + start.to(tl.int64) * stride_kn, k_offsets, moving, cols, D, EVEN)
         score = tl.dot(q, key.T, input_precision="ieee")
         if MASKED:
             seen = visible_forward(slots, table, fixed, moving, start, n_table, begin, end, most)
@@ -65,7 +67,7 @@ def forward_walk(
         shrink = tl.exp2(peak - safe)
         total = total * shrink + tl.sum(weight, 1)
         acc = acc * shrink[:, None]
-        value = load_block(v + start.to(tl.int64) * stride_vn, v_offsets, moving, cols, EVEN)
+        value = load_block(v + start.to(tl.int64) * stride_vn, v_offsets, moving, cols, DV, EVEN)
         acc = tl.dot(weight.to(value.dtype), value, acc, input_precision="ieee")
         peak = new_peak
         entry, part, tile, begin, end, most = advance(
@@ -109,7 +111,7 @@ def forward(
     q_block = q + batch * stride_qb + head * stride_qh + start.to(tl.int64) * stride_qm
     k_head = k + batch * stride_kb + (head // group) * stride_kh
     v_head = v + batch * stride_vb + (head // group) * stride_vh
-    query = load_block(q_block, line[:, None] * stride_qm + tl.arange(0, D)[None, :], fixed, rows, EVEN_M)
+    query = load_block(q_block, line[:, None] * stride_qm + head_columns(D), fixed, rows, D, EVEN_M)
 
     table += mask * table_stride
     slots = prepare_forward(table, fixed, n_table)
@@ -119,7 +121,7 @@ def forward(
     index += tile_list * width
     live += tile_list * (width if LIVE_SLOTS > 0 else 0)
 
-    acc = tl.zeros([BLOCK_M, DV], tl.float32)
+    acc = tl.zeros([BLOCK_M, triton.next_power_of_2(DV)], tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     peak = tl.full([BLOCK_M], float("-inf"), tl.float32)
     acc, total, peak = forward_walk(
@@ -138,10 +140,9 @@ def forward(
     log_sum = tl.where(some, (peak + tl.log2(tl.where(some, total, 1.0))) * 0.6931471805599453, float("-inf"))
     out += batch * stride_ob + head * stride_oh + start.to(tl.int64) * stride_om
     lse += (batch * heads + head) * rows + start
-    offsets = line[:, None] * stride_om + tl.arange(0, DV)[None, :]
+    offsets = line[:, None] * stride_om + head_columns(DV)
+    store_block(out, offsets, acc.to(out.dtype.element_ty), fixed, rows, DV, EVEN_M)
     if EVEN_M:
-        tl.store(out + offsets, acc.to(out.dtype.element_ty))
         tl.store(lse + line, log_sum)
     else:
-        tl.store(out + offsets, acc.to(out.dtype.element_ty), mask=fixed[:, None] < rows)
         tl.store(lse + line, log_sum, mask=fixed < rows)

@@ -93,9 +93,38 @@ def program_place(program, heads):
 
 
 @triton.jit
-def load_block(block, offsets, position, length, EVEN: tl.constexpr):
-    """A block of rows; rows at or past `length` are zero. EVEN: there are none."""
-    if EVEN:
+def head_columns(D: tl.constexpr):
+    """The columns of a block of a head of D, which are a power of two: [1, columns]. Those past D are nothing."""
+    return tl.arange(0, triton.next_power_of_2(D))[None, :]
+
+
+@triton.jit
+def in_block(position, length, D: tl.constexpr, EVEN: tl.constexpr):
+    """Which entries of a block of rows there are: of rows below `length` (EVEN: all) and columns below D."""
+    COLUMNS: tl.constexpr = triton.next_power_of_2(D)
+    if COLUMNS == D:
+        return position[:, None] < length
+    elif EVEN:
+        return head_columns(D) < D
+    else:
+        return (position[:, None] < length) & (head_columns(D) < D)
+
+
+@triton.jit
+def load_block(block, offsets, position, length, D: tl.constexpr, EVEN: tl.constexpr):
+    """A block of rows of a head of D. Zero: rows at or past `length` (EVEN: there are none), columns past D."""
+    COLUMNS: tl.constexpr = triton.next_power_of_2(D)
+    if EVEN and COLUMNS == D:
         return tl.load(block + offsets)
     else:
-        return tl.load(block + offsets, mask=position[:, None] < length, other=0.0)
+        return tl.load(block + offsets, mask=in_block(position, length, D, EVEN), other=0.0)
+
+
+@triton.jit
+def store_block(block, offsets, value, position, length, D: tl.constexpr, EVEN: tl.constexpr):
+    """Stores what `load_block` would load."""
+    COLUMNS: tl.constexpr = triton.next_power_of_2(D)
+    if EVEN and COLUMNS == D:
+        tl.store(block + offsets, value)
+    else:
+        tl.store(block + offsets, value, mask=in_block(position, length, D, EVEN))
