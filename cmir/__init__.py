@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from cmir.frontend.mask_mod import from_mask_mod
     from cmir.frontend.spec import MaskSpec
     from cmir.runtime.attention import attention
+    from cmir.runtime.compiling import compile
     from cmir.runtime.descriptor import Descriptor
-    from cmir.runtime.mask import CompiledMask, compile
+    from cmir.runtime.mask import CompiledMask
 
 __version__ = "0.1.0"
 
@@ -39,7 +40,7 @@ __all__ = [
 _LAZY = {
     "MaskSpec": "cmir.frontend.spec",
     "from_mask_mod": "cmir.frontend.mask_mod",
-    "compile": "cmir.runtime.mask",
+    "compile": "cmir.runtime.compiling",
     "CompiledMask": "cmir.runtime.mask",
     "attention": "cmir.runtime.attention",
     "Descriptor": "cmir.runtime.descriptor",

@@ -1,272 +1,48 @@
-"""`cmir.compile`: from a spec, as text or in Python, to a mask that can be looked at, described and attended with.
+"""A compiled mask: what can be looked at, described and attended with.
 
     mask = cmir.compile("hstu.mlir")
     desc = mask.describe(rows=n, cols=n, history=h, start=s)
     out = cmir.attention(q, k, v, desc)
 
-Compiling needs no GPU and no torch. The oracle (`dense`) runs the rule as it was written; everything else runs what the
-passes made of it.
+The oracle (`dense`) runs the rule as it was written; everything else runs what the passes made of it.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
-from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.printer import Printer
 
 from cmir.analysis.facts import Facts, facts_of
-from cmir.analysis.layouts import orders_of
 from cmir.analysis.reads import is_read, reads_of
 from cmir.dialects.attention import KernelOp, TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
-from cmir.dialects.maskspec import Parameter as SpecParameter
 from cmir.dialects.maskspec import SpecOp
-from cmir.errors import CmirError, MetadataError, SourceLocation, SpecError, locate, missing_torch
-from cmir.layouts import add_layout
-from cmir.lowering.triton import lowered, print_module
-from cmir.lowering.visibility import needs_live_test
-from cmir.lowering.words import word_axis
+from cmir.errors import CmirError, MetadataError
+from cmir.lowering.triton import lowered
 from cmir.passes.choose_axis import PYTHON, TEXT, remarks_of
-from cmir.passes.pack import ADDED
-from cmir.runtime import cache
-from cmir.signature import DESCRIBE_ARGUMENTS, Fact, Parameter, Signature
-from cmir.tools import driver
-from cmir.tools.located_parser import suggestion
+from cmir.runtime.checks import HostChecks
+from cmir.runtime.describing import Describer, whole
+from cmir.runtime.modules import packed_from, text_of
+from cmir.signature import Fact, Parameter, Signature
 from cmir.tools.registry import Registry
-from cmir.tools.verifier import verify
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
 
     from cmir.analysis.proof.decide import Outcome
-    from cmir.frontend.spec import MaskSpec
     from cmir.interp.domain import Value
-    from cmir.layouts import Layout
-    from cmir.runtime.descriptor import Descriptor, Plan
+    from cmir.runtime.descriptor import Descriptor
     from cmir.runtime.flashmask import FlashMask
-    from cmir.runtime.metadata import PackedMetadata
-    from cmir.runtime.packed import Longest
     from cmir.tools.explain_slots import Pair
     from cmir.view.cell import Explanation
-
-CHOICES = ("auto", "rows", "cols", "bits")
-"""What `test` of `compile` may be."""
-
-CHECK = "CMIR_CHECK"
-"""The variable of the environment that, set to 1, makes `describe` check at once: it then waits for the device."""
-
-MAX_PLANS = 256
-"""Forms of arguments of `describe` that a mask remembers."""
-
-
-def compile(
-    spec: str | Path | MaskSpec,
-    *,
-    statics: Mapping[str, int] | None = None,
-    layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None = None,
-    test: Literal["auto", "rows", "cols", "bits"] = "auto",
-    prove: bool | Literal["strict"] = False,
-) -> CompiledMask:
-    """Compile a mask.
-
-    Args:
-        spec: the path of a .mlir file with one `maskspec.spec`, or a `cmir.MaskSpec`.
-        statics: other values for statics of the spec, e.g. `{"radius": 8}`.
-        layout: the order in which tokens are stored, one of `cmir.layouts`, of both axes or of those that a dict names.
-            Metadata keep the order of the tokens; q, k, v and the output are in the layout's, see `Descriptor.permute`.
-        test: what the kernels test in partial tiles: intervals of rows, of columns, or a bit for every pair; by default
-            what is cheapest, bits only where nothing else says the mask.
-        prove: also prove of every pass that it kept what is visible, as `cm-opt --prove` does, which takes seconds;
-            `mask.proofs` says what became of each. With "strict", what is not proved is an error too.
-
-    Returns:
-        The compiled mask. The same text gives the same object within a process, and comes from an on-disk cache between
-        processes.
-
-    Raises:
-        SpecError: the spec is wrong, or is not to be tested by an axis that no number of intervals says; or a proof
-            failed.
-    """
-    try:
-        return _compile(spec, statics, layout, test, prove)
-    except RecursionError:
-        raise SpecError(
-            "the spec is nested too deeply, or has too many Regions, for the compiler; make it flatter"
-        ) from None
-
-
-def _compile(
-    spec: str | Path | MaskSpec,
-    statics: Mapping[str, int] | None,
-    layout: Layout | Mapping[Literal["rows", "cols"], Layout] | None,
-    test: str,
-    prove: bool | Literal["strict"],
-) -> CompiledMask:
-    if test not in CHOICES:
-        raise SpecError(f"test= is {', '.join(CHOICES)}; got {test!r}")
-    if prove not in (True, False, "strict"):
-        raise SpecError(f"prove= is True, False or 'strict'; got {prove!r}")
-    if not isinstance(spec, str | Path) and not hasattr(spec, "module"):
-        hint = "; a mask_mod is imported first: cmir.compile(cmir.from_mask_mod(mask_mod))" if callable(spec) else ""
-        raise SpecError(f"expected the path of a .mlir file or a cmir.MaskSpec, got {type(spec).__name__}{hint}")
-    if isinstance(spec, str | Path):
-        if "maskspec.spec" in str(spec):
-            raise SpecError("expected the path of a .mlir file, got the text of a spec; write it to a file")
-        path = Path(spec)
-        try:
-            text, name = path.read_text(), str(path)
-        except (OSError, UnicodeDecodeError) as error:
-            from cmir.zoo import NAMES
-
-            close = get_close_matches(str(spec), NAMES, 1, 0.75)
-            hint = f"; the mask of the zoo is cmir.zoo.load({close[0]!r})" if close else ""
-            raise SpecError(f"cannot read the spec {str(path)!r}: {error}{hint}") from None
-        module = driver.parse(text, name)
-    else:
-        module = spec.module()
-    specs = [op for op in module.walk() if isinstance(op, SpecOp)]
-    if len(specs) != 1:
-        raise SpecError(f"expected one maskspec.spec, found {len(specs)}", specs[1] if specs else module)
-    if statics:
-        if not isinstance(spec, str | Path):
-            _refuse_fixed_constants(specs[0])
-        specs = [with_statics(specs[0], statics)]
-        module = ModuleOp([specs[0]])
-    if layout is not None:
-        specs = [add_layout(specs[0], layout)]
-        module = ModuleOp([specs[0]])
-    _check_parameters(specs[0])
-    mask = _compiled(_text(module), module, test, in_python=not isinstance(spec, str | Path))
-    if prove:
-        mask.proofs = _proofs(mask, test, prove == "strict")
-    return mask
-
-
-def _proofs(mask: CompiledMask, test: str, strict: bool) -> list[tuple[str, Outcome]]:
-    """What became of the proof of every pass that makes the mask's module of its spec."""
-    from cmir.tools.proving import Prover
-
-    prover, module = Prover(strict), ModuleOp([mask.surface.clone()])
-    passes = ["lower-intervals", "transpose", f"choose-axis{{test={test}}}", "lower-descriptor", "lower-attention"]
-    driver.run_pipeline(module, passes, observer=prover)
-    if _text(module) != mask.ir:
-        raise SpecError("the cached module of this mask is not what its passes make; remove the cache", mask.surface)
-    return prover.outcomes
-
-
-_masks: dict[str, CompiledMask] = {}
-
-
-def _compiled(text: str, module: ModuleOp, test: str, in_python: bool) -> CompiledMask:
-    if test != "auto":
-        text = f"{test}\0{text}"
-    known = f"python\0{text}" if in_python else text  # the same mask, which speaks another language
-    if known in _masks:
-        return _masks[known]
-    key = cache.key_of(text)
-    result, triton = _cached(key) or (None, "")
-    if result is None:
-        result = lowered(Registry.installed().context(), module, test)
-        preprocess = next(op for op in result.walk() if isinstance(op, PreprocessOp))
-        triton = print_module(result, preprocess)
-        cache.write(key, {"ir": _text(result), "triton": triton})
-    _masks[known] = CompiledMask(module, result, triton, in_python)
-    return _masks[known]
-
-
-def _packed(mask: CompiledMask) -> CompiledMask:
-    """The packed form of a mask, from its tables: the proofs have been made."""
-    from cmir.passes.pack import Pack
-
-    key = cache.key_of(f"packed\0{mask.ir}")
-    result, triton = _cached(key) or (None, "")
-    if result is None:
-        context = Registry.installed().context()
-        tables = [op.clone() for op in mask.module.ops if isinstance(op, SpecOp | TableOp | TestsOp)]
-        packed = ModuleOp(tables)
-        Pack().apply(context, packed)
-        result = lowered(context, packed)
-        triton = print_module(result, next(op for op in result.walk() if isinstance(op, PreprocessOp)))
-        cache.write(key, {"ir": _text(result), "triton": triton})
-    return CompiledMask(ModuleOp([mask.surface.clone()]), result, triton, mask.in_python)
-
-
-def _cached(key: str) -> tuple[ModuleOp, str] | None:
-    """The lowered module and its source from the cache, unless there is none that can be read."""
-    entry = cache.read(key)
-    if entry is None or entry.keys() != {"ir", "triton"}:
-        return None
-    try:
-        return driver.parse(entry["ir"], f"<cached {key}>"), entry["triton"]
-    except SpecError:
-        return None
-
-
-def _text(module: ModuleOp) -> str:
-    from io import StringIO
-
-    out = StringIO()
-    Printer(out).print_op(module)
-    return out.getvalue()
-
-
-def with_statics(spec: SpecOp, statics: Mapping[str, int]) -> SpecOp:
-    """A copy of the spec with other values for some statics.
-
-    Raises:
-        SpecError: there is no such static, or a value is no int.
-    """
-    known = {p.name for p in spec.parameters if p.kind == "static"}
-    if not isinstance(statics, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise SpecError(f"statics= takes a mapping of names of statics to ints, got {statics!r}")
-    for name, value in statics.items():
-        if name not in known:
-            has = ", ".join(sorted(known)) or "none"
-            hint = suggestion(str(name), known) or f"; it has {has}"
-            raise SpecError(f"@{spec.sym_name.data} has no static '{name}'{hint}", spec)
-        if type(value) is not int:
-            raise SpecError(f"static '{name}' must be an int, got {value!r}", spec)
-    copy = spec.clone()
-    changed = [
-        SpecParameter(p.name, p.kind, statics.get(p.name, p.value)) if p.kind == "static" else p
-        for p in spec.parameters
-    ]
-    out = SpecOp(spec.sym_name.data, changed, copy.detach_region(copy.body))
-    out.location = spec.location
-    verify(out)  # a static may say how many integers an entry holds
-    return out
-
-
-def _refuse_fixed_constants(spec: SpecOp) -> None:
-    """A Python spec computes its constant tables itself, from values of statics that an override would leave behind."""
-    for op in spec.constant_tables().values():
-        raise SpecError(
-            f"statics= cannot be given: constant table '{op.sym_name.data}' was computed in Python; "
-            "build the spec with the other values instead",
-            op,
-        )
-
-
-def _whole(value: Any) -> Any:
-    """An integer of NumPy as an int; anything else, and a bool, as it is, for others to check."""
-    return value if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
-
-
-def _check_parameters(spec: SpecOp) -> None:
-    for p in spec.parameters:
-        if p.name in DESCRIBE_ARGUMENTS:
-            raise SpecError(f"metadata '{p.name}' has the name of an argument of describe; rename it", spec)
 
 
 class CompiledMask:
@@ -274,7 +50,6 @@ class CompiledMask:
 
     def __init__(self, surface: ModuleOp, module: ModuleOp, triton: str, in_python: bool = False) -> None:
         self._surface = next(op for op in surface.walk() if isinstance(op, SpecOp))
-        self._orders = orders_of(self._surface.layouts)
         self._module = module
         self._triton = triton
         self.in_python = in_python
@@ -297,8 +72,8 @@ class CompiledMask:
             (tests["forward"], tests["dq"], tests["dkv"]),
             self._preprocess.symmetric is not None,
         )
-
-        self._plans: dict[object, Plan] = {}
+        self._checks = HostChecks(self._surface, self.checked)
+        self._describer = Describer(self, self._checks, lambda: self._kernels)
         self.proofs: list[tuple[str, Outcome]] = []
         """(pass, what became of its proof) for every pass, where the mask was compiled with `prove=`."""
 
@@ -315,6 +90,11 @@ class CompiledMask:
         """The module after all passes. Not to be changed."""
         return self._module
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether this is the packed form of another mask."""
+        return self._spec.is_packed
+
     @functools.cached_property
     def packed(self) -> CompiledMask:
         """The mask of many sequences in one row of tokens, as `--pack` derives it; compiled when it is first used.
@@ -323,7 +103,8 @@ class CompiledMask:
         `longest` beside the mask's own, whose scalars are tables with one entry per sequence.
         """
         self._require_one_sequence()
-        return _packed(self)
+        tables = [op for op in self._module.ops if isinstance(op, SpecOp | TableOp | TestsOp)]
+        return CompiledMask(ModuleOp([self._surface.clone()]), *packed_from(self.ir, tables), self.in_python)
 
     @property
     def slots(self) -> dict[str, int | None]:
@@ -362,7 +143,7 @@ class CompiledMask:
     @property
     def ir(self) -> str:
         """The module after all passes, as text."""
-        return _text(self._module)
+        return text_of(self._module)
 
     def source(self, target: Literal["triton", "gluon"] = "triton") -> str:
         """A generated module, stand-alone: preprocess and attention kernels, or the attention kernels for Hopper."""
@@ -410,7 +191,7 @@ class CompiledMask:
 
             length = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
             return packed.dense(self, *length, cu_seqlens, cu_seqlens_k, metadata)
-        if self._spec.is_packed:
+        if self.is_packed:
             raise CmirError(f"mask {self.name!r} is packed: give cu_seqlens to the dense of the mask it was made from")
         return spec_mask(self._surface, self._environment(rows, cols, metadata)).copy()
 
@@ -478,7 +259,7 @@ class CompiledMask:
 
             length = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
             return packed.explain(self, i, j, *length, cu_seqlens, cu_seqlens_k, metadata)
-        if self._spec.is_packed:
+        if self.is_packed:
             raise CmirError(
                 f"mask {self.name!r} is packed: give cu_seqlens to the explain of the mask it was made from"
             )
@@ -509,7 +290,7 @@ class CompiledMask:
         from cmir.view.load import lower_spec
         from cmir.view.output import format_of, write
 
-        if self._spec.is_packed or metadata.keys() & {"cu_seqlens", "cu_seqlens_k"}:
+        if self.is_packed or metadata.keys() & {"cu_seqlens", "cu_seqlens_k"}:
             raise CmirError(f"mask {self.name!r}: view shows one sequence; give its own lengths and metadata")
         lowered = lower_spec(self._surface, kernels=format_of(str(path)) == "html")
         write(lowered.scene(lowered.metadata(rows, cols, metadata)), lowered, str(path), tile)
@@ -558,12 +339,12 @@ class CompiledMask:
             from cmir.runtime import packed
 
             lengths = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
-            metadata = {name: _whole(value) for name, value in metadata.items()}
-            self._check_host_facts(metadata)
-            values = packed.metadata(self, cu_seqlens, cu_seqlens_k, _whole(max_seqlen), metadata)
-            longest = None if max_seqlen is None else packed.Longest(_whole(max_seqlen), cu_seqlens_k is None)
-            return self.packed._describe(*lengths, device, tile, values, longest)
-        return self._describe(rows, cols, device, tile, metadata, None)
+            metadata = {name: whole(value) for name, value in metadata.items()}
+            self._checks.facts(metadata)
+            values = packed.metadata(self, cu_seqlens, cu_seqlens_k, whole(max_seqlen), metadata)
+            longest = None if max_seqlen is None else packed.Longest(whole(max_seqlen), cu_seqlens_k is None)
+            return self.packed._describer(*lengths, device, tile, values, longest)
+        return self._describer(rows, cols, device, tile, metadata, None)
 
     def to_sdpa(self, /, **arguments: Any) -> torch.Tensor:
         """The mask of a batch for `scaled_dot_product_attention`: `describe(**arguments).check().to_sdpa()`."""
@@ -585,151 +366,11 @@ class CompiledMask:
         form = form_of(self._tables["cols"], self.facts, self.name, packed, arguments.get("cu_seqlens_k") is None)
         return to_flashmask(self.describe(**arguments).check(), form)
 
-    def _describe(
-        self,
-        rows: int,
-        cols: int | None,
-        device: torch.device | str | None,
-        tile: Sequence[int] | None,
-        metadata: Mapping[str, Any],
-        longest: Longest | None,
-    ) -> Descriptor:
-        """`describe`; of a packed mask, `longest` says what is promised about its sequences."""
-        try:
-            from cmir.runtime import descriptor
-        except ModuleNotFoundError as error:
-            raise missing_torch(error, "describe") from error
-
-        # The form of the arguments decides all checks but those of values: they are made once for each form.
-        form = descriptor.form_of_call(rows, cols, device, tile, metadata)
-        if form is not None:
-            form = (longest, *form)
-        plan = self._plans.get(form)
-        if plan is None:
-            plan, taken = self._plan(rows, cols, device, tile, metadata, longest)
-            as_given = all(
-                taken.arguments[place] is metadata[parameter.name]
-                for parameter, place in zip(self.signature.parameters, taken.places, strict=True)
-            )
-            if form is not None and as_given:  # nothing had to be copied
-                if len(self._plans) >= MAX_PLANS:
-                    self._plans.pop(next(iter(self._plans)))
-                self._plans[form] = plan
-            return self._finished(plan.build(taken.arguments), metadata)
-        self._check_host_facts({"rows": plan.rows, "cols": plan.cols, **metadata})
-        return self._finished(plan.build_from(metadata), metadata)
-
-    def _finished(self, desc: Descriptor, metadata: Mapping[str, Any]) -> Descriptor:
-        """The descriptor, with what it was made of, and with the permutation of its layout if there is one."""
-        desc.explain = functools.partial(self._explain, metadata)
-        if self._orders:
-            from cmir.runtime.layout import tokens_of
-
-            desc.tokens = tokens_of(self.name, self._orders, desc.rows, desc.cols, metadata, desc.device)
-        if os.environ.get(CHECK) == "1":
-            from cmir.runtime.launch import is_capturing
-
-            if not is_capturing(desc.device):
-                desc.check()
-        return desc
-
-    def _explain(self, metadata: Mapping[str, Any], desc: Descriptor, number: int, index: int, mask: int) -> str:
-        """What a descriptor of these metadata has at the place of a broken fact."""
-        from cmir.runtime.broken import Origin
-
-        lengths = desc.rows, desc.cols
-        origin = Origin(self.checked, metadata, desc.batch, lengths, self._declared, self._user_names)
-        return origin.explain(number, index, mask)
-
-    @functools.cached_property
-    def _declared(self) -> dict[str, SourceLocation]:
-        """Where each fact was declared, by its text."""
-        places = ((fact.text, locate(fact.source)) for fact in facts_of(self._surface).facts)
-        return {text: place for text, place in places if place is not None}
-
-    @functools.cached_property
-    def _user_names(self) -> dict[str, str]:
-        """Of a packed mask, what the user calls the metadata that packing added."""
-        if not self._spec.is_packed:
-            return {}
-        own = {p.name for p in self._surface.parameters}
-        added = [p.name for p in self.facts.parameters if p.name not in own]
-        names = dict(zip(added[-ADDED:], ("cu_seqlens", "cu_seqlens_k", "max_seqlen"), strict=True))
-        return {name: names.get(name, name) for name in added}
-
-    def _plan(
-        self,
-        rows: int,
-        cols: int | None,
-        device: torch.device | str | None,
-        tile: Sequence[int] | None,
-        given: Mapping[str, Any],
-        longest: Longest | None,
-    ) -> tuple[Plan, PackedMetadata]:
-        """The launch for such arguments, and the metadata as it takes them; all checked."""
-        from cmir.runtime import descriptor
-        from cmir.runtime.launch import default_device
-        from cmir.runtime.metadata import pack
-
-        rows, length = _whole(rows), _whole(rows if cols is None else cols)
-        metadata = {name: _whole(value) for name, value in given.items()}
-        if type(rows) is int and type(length) is int and min(rows, length) >= 0:
-            if self._orders:
-                self._check_layout(rows, length, metadata)
-            self._check_host_facts({"rows": rows, "cols": length, **metadata})
-        if tile is None:
-            devices = [v.device for v in metadata.values() if hasattr(v, "device")]
-            where = str(devices[0] if devices else device or default_device())
-            tile = (32, 32) if where.startswith("cpu") else (128, 128)
-        elif not hasattr(tile, "__len__") or len(tile) != 2:
-            raise MetadataError(
-                f"mask {self.name!r}, argument 'tile': expected two ints, (rows, columns); got {tile!r}"
-            )
-        packed = pack(self.signature, rows, length, metadata, device)
-        sizes = (tile[0], tile[1])
-        reach = (None, None) if longest is None else longest.reach(sizes)
-        plan = descriptor.make_plan(self._kernels, self.signature, rows, length, packed, sizes, self._live, reach)
-        return plan, packed
-
-    def _check_layout(self, rows: int, cols: int, metadata: Mapping[str, Any]) -> None:
-        """Lengths fit the layout, and the tables of a shard have an entry for every token of all shards."""
-        shared = [order.table for order in self._orders.values()]
-        if rows != cols and len(shared) == 2 and shared[0] is not None and shared[0] == shared[1]:
-            raise MetadataError(
-                f"mask {self.name!r}, cols: expected as many as rows, {rows}, since {shared[0]!r} orders both; "
-                f"got {cols}; give rows and cols a layout each, with a table of its own"
-            )
-        for axis, length in (("rows", rows), ("cols", cols)):
-            if (order := self._orders.get(axis)) is None:
-                continue
-            if wrong := order.misfit(length):
-                raise MetadataError(
-                    f"mask {self.name!r}, {axis}: expected {wrong}, for the layout {order.text}; got {length}"
-                )
-            tables = [p.name for p in self._surface.parameters if p.kind == {"rows": "row", "cols": "col"}[axis]]
-            entries = {name: length * order.share for name in tables} if order.share > 1 else {}
-            if order.table is not None:
-                entries[order.table] = length
-            for name, count in entries.items():
-                value: Any = metadata.get(name)
-                given = (
-                    value.shape[-1]
-                    if getattr(value, "shape", ())
-                    else len(value)
-                    if hasattr(value, "__len__")
-                    else count
-                )
-                if given != count:
-                    raise MetadataError(
-                        f"mask {self.name!r}, argument {name!r}: expected {count} entries, one for each token, for the "
-                        f"layout {order.text}; got {given}"
-                    )
-
     def _require_one_sequence(self) -> None:
         """Refuses a mask that has no packed form."""
-        if self._spec.is_packed:
+        if self.is_packed:
             raise CmirError(f"mask {self.name!r} is packed already")
-        if self._orders:
+        if self._checks.orders:
             raise CmirError(
                 f"mask {self.name!r} has a layout, the order of one sequence's tokens; pack the mask without it"
             )
@@ -741,7 +382,7 @@ class CompiledMask:
         if cu_seqlens_k is not None and cols is None:
             raise MetadataError(f"mask {self.name!r}: cu_seqlens_k needs cols, the length of k with its padding")
         self._require_one_sequence()
-        return _whole(rows), _whole(rows if cols is None else cols)
+        return whole(rows), whole(rows if cols is None else cols)
 
     @functools.cached_property
     def _kernels(self) -> ModuleType:
@@ -753,48 +394,10 @@ class CompiledMask:
         offer(module, lambda: self.source("gluon"))
         return module
 
-    @functools.cached_property
-    def _live(self) -> tuple[bool, bool]:
-        """Whether kernels of the row schedule and of the column schedule test live slots only."""
-        rows, cols = self.signature.row_slots, self.signature.col_slots
-        counts = {"rows": rows, "cols": cols, "bits": 0}
-        tests = self._tests.tests
-        if self.signature.bits:
-            return False, False
-        row = {tests["forward"], word_axis("forward", rows, cols)}
-        col = {tests["dkv"], word_axis("backward", rows, cols)}
-        row_live, col_live = (any(needs_live_test(counts[axis] or 0) for axis in axes) for axes in (row, col))
-        return row_live, col_live
-
-    def _check_host_facts(self, numbers: Mapping[str, Any]) -> None:
-        """Scalar facts whose names are all ints are decided here, at once; the rest on the device."""
-        ints = {n: v for n, v in numbers.items() if type(v) is int}
-        broken = self._broken_scalar_fact(tuple(sorted(ints.items())))
-        if broken is not None:
-            words = ", ".join(f"{k}={v}" for k, v in ints.items())
-            raise MetadataError(f"mask {self.name!r}: the metadata break the fact '{broken}': {words}")
-
-    @functools.lru_cache(maxsize=1024)  # noqa: B019  masks live as long as the process
-    def _broken_scalar_fact(self, ints: tuple[tuple[str, int], ...]) -> str | None:
-        from cmir.dialects.expr import free_names
-        from cmir.interp.domain import NumpyDomain
-        from cmir.interp.evaluate import evaluate
-
-        env: dict[str, Value] = dict(ints)
-        domain = NumpyDomain()
-        for fact in self.checked.facts:
-            if (
-                fact.over is None
-                and free_names(fact.condition) <= env.keys()
-                and not evaluate(fact.condition, env, domain)
-            ):
-                return fact.text
-        return None
-
     def _environment(self, rows: int, cols: int | None, metadata: Mapping[str, Any]) -> dict[str, Value]:
         """Metadata for the NumPy interpreter, checked."""
         from cmir.runtime.host_metadata import environment
 
-        if self._orders:
-            self._check_layout(rows, rows if cols is None else cols, metadata)
+        if self._checks.orders:
+            self._checks.layout(rows, rows if cols is None else cols, metadata)
         return environment(self.checked, rows, rows if cols is None else cols, metadata)

@@ -106,7 +106,7 @@ def _parsed(text: str, context: Context, statics: Mapping[str, int] | None) -> M
     """The module, with other values for some statics of its spec."""
     from xdsl.rewriter import Rewriter
 
-    from cmir.runtime.mask import with_statics
+    from cmir.runtime.compiling import with_statics
     from cmir.tools import driver
 
     module = driver.parse(text, "spec.mlir", context)

@@ -20,7 +20,7 @@ from cmir.errors import SpecError, locate
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.masks import spec_mask, with_lengths
-from cmir.runtime.mask import with_statics
+from cmir.runtime.compiling import with_statics
 from cmir.tools import driver
 from cmir.view.metadata import Metadata, complete
 from cmir.view.scene import Scene

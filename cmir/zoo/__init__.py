@@ -50,7 +50,7 @@ def path(name: str) -> Path:
 
 def load(name: str, **statics: int) -> CompiledMask:
     """The compiled mask, with other values for its statics where they are given."""
-    from cmir.runtime.mask import compile
+    from cmir.runtime.compiling import compile
 
     return compile(path(name), statics=statics)
 

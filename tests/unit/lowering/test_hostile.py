@@ -12,8 +12,7 @@ from xdsl.dialects.builtin import StringAttr
 import cmir
 from cmir.dialects.expr import KEYWORDS
 from cmir.errors import SpecError
-from cmir.runtime import loader
-from cmir.runtime import mask as masks
+from cmir.runtime import compiling, loader
 from cmir.tools.driver import emit, parse
 
 SPEC = """\
@@ -204,7 +203,7 @@ def _through_passes(text: str):
 def test_names_of_files_are_not_in_the_module(
     name: str, tmp_path: Path, plain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masks, "_masks", {})
+    monkeypatch.setattr(compiling, "_masks", {})
     monkeypatch.setenv("CMIR_CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / name
     path.write_text(SPEC.format(**ROLES))

@@ -353,7 +353,7 @@ def test_remarks_say_why_and_where(masks: Mapping[str, CompiledMask], tmp_path: 
     assert "note: 'maskspec.nondecreasing evict' would bound it" in first
     assert "unbounded by cols: 'since[i] <= j'" in second and "'maskspec.nondecreasing since'" in second
     # The same from the cache, for the file that was asked about.
-    import cmir.runtime.mask as runtime
+    import cmir.runtime.compiling as runtime
 
     runtime._masks.clear()  # pyright: ignore[reportPrivateUsage]
     path = tmp_path / "copy.mlir"

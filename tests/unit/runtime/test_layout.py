@@ -191,7 +191,7 @@ def test_permutations_are_those_of_the_oracle():
         rows = 40 if not isinstance(layout, Patch) else 3 + 35
         from cmir.runtime.layout import tokens_of
 
-        orders = mask._orders  # pyright: ignore[reportPrivateUsage]
+        orders = mask._checks.orders  # pyright: ignore[reportPrivateUsage]
         got = tokens_of("m", orders, rows, rows, {}, torch.device("cpu")).rows
         assert got is not None and np.array_equal(got.numpy(), orders["rows"].tokens(rows))
         assert sorted(got.tolist()) == list(range(rows))

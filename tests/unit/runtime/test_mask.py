@@ -212,7 +212,7 @@ def test_compiled_masks_come_from_the_cache_in_another_process(tmp_path: Path) -
     program = (
         "import sys, cmir; from cmir.lowering import triton\n"
         "triton.lowered = None if sys.argv[2] == 'cached' else triton.lowered\n"
-        "from cmir.runtime import mask; mask.lowered = triton.lowered\n"
+        "from cmir.runtime import modules; modules.lowered = triton.lowered\n"
         "m = cmir.compile(sys.argv[1]); print(m.slots, 'torch' in sys.modules)"
     )
     env = {"CMIR_CACHE_DIR": str(tmp_path / "cache"), "PATH": "", "PYTHONPATH": str(Path(cmir.__file__).parents[1])}
@@ -241,7 +241,7 @@ def test_first_mistakes(hstu: cmir.CompiledMask) -> None:
 
 
 def test_a_cached_module_that_cannot_be_read_is_compiled_anew(tmp_path: Path) -> None:
-    from cmir.runtime import mask as runtime
+    from cmir.runtime import compiling as runtime
 
     path = tmp_path / "empty.mlir"
     path.write_text("maskspec.spec @empty_again() {\n  maskspec.region @all rows [0, rows) {\n  }\n}\n")

@@ -413,21 +413,21 @@ def test_flashmask_of_circles() -> None:
 
 
 def test_a_cached_module_that_the_passes_do_not_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cmir.runtime import mask
+    from cmir.runtime import compiling
 
-    monkeypatch.setattr(mask.driver, "run_pipeline", lambda *_, **__: None)
+    monkeypatch.setattr(compiling.driver, "run_pipeline", lambda *_, **__: None)
     with pytest.raises(SpecError) as raised:
         cmir.compile(CAUSAL, prove=True)
     assert raised.value.message == "the cached module of this mask is not what its passes make; remove the cache"
 
 
 def test_a_spec_that_is_too_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cmir.runtime import mask
+    from cmir.runtime import compiling
 
     def deep(*_: object, **__: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(mask, "_compiled", deep)
+    monkeypatch.setattr(compiling, "_compiled", deep)
     with pytest.raises(SpecError) as raised:
         cmir.compile(CAUSAL)
     assert raised.value.message == (

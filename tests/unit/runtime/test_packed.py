@@ -255,7 +255,7 @@ def test_no_two_sequences_share_a_table_that_a_fact_ties_to_one() -> None:
 def test_the_packed_form_is_cached() -> None:
     mask = zoo.load("causal")
     assert mask.packed is mask.packed
-    assert mask.packed.source() == cmir.runtime.mask._packed(mask).source()  # pyright: ignore[reportPrivateUsage]
+    assert mask.packed.source() == cmir.CompiledMask.packed.func(mask).source()  # from the cache
     with pytest.raises(cmir.CmirError, match="packed already"):
         _ = mask.packed.packed
     with pytest.raises(cmir.CmirError, match="give cu_seqlens to the dense of the mask it was made from"):

@@ -7,7 +7,7 @@ import torch
 
 import cmir
 from cmir.errors import MetadataError
-from cmir.runtime import mask as masks
+from cmir.runtime import describing
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def mask():
     spec.assume(window >= 1, window <= rows)
     spec.region("all", 0, rows, visible=(start[i] <= j) & (j <= i) & (i - j < window))
     compiled = cmir.compile(spec)
-    compiled._plans.clear()
+    compiled._describer.plans.clear()
     return compiled
 
 
@@ -37,7 +37,7 @@ def test_values_may_change_from_call_to_call(mask) -> None:
     for window in (1, 3, 4):
         for start in (starts(0, 0, 2, 2), starts(0, 1, 1, 3)):
             check(mask, mask.describe(rows=4, window=window, start=start), rows=4, window=window, start=start)
-    assert len(mask._plans) == 1
+    assert len(mask._describer.plans) == 1
 
 
 def test_each_form_has_its_own(mask) -> None:
@@ -50,7 +50,7 @@ def test_each_form_has_its_own(mask) -> None:
     for _ in range(2):
         for call in calls:
             check(mask, mask.describe(**call), **call)
-    assert len(mask._plans) == len(calls)
+    assert len(mask._describer.plans) == len(calls)
     assert mask.describe(**calls[0], tile=(16, 64)).tile == (16, 64)
     assert mask.describe(**calls[0]).tile == (32, 32)
 
@@ -83,15 +83,15 @@ def test_values_that_break_something_are_still_found(mask) -> None:
 def test_metadata_that_had_to_be_copied_are_copied_every_time(mask) -> None:
     for wide in (torch.tensor([0, 9, 0, 9, 2, 9, 2, 9]), torch.tensor([0, 9, 1, 9, 1, 9, 3, 9])):
         check(mask, mask.describe(rows=4, window=4, start=wide[::2]), rows=4, window=4, start=wide[::2])
-    assert not mask._plans
+    assert not mask._describer.plans
 
 
 def test_no_more_forms_are_kept_than_stated_and_no_tensor(mask, monkeypatch) -> None:
-    monkeypatch.setattr(masks, "MAX_PLANS", 3)
+    monkeypatch.setattr(describing, "MAX_PLANS", 3)
     for rows in range(1, 9):
         mask.describe(rows=rows, window=1, start=torch.zeros(rows, dtype=torch.int32))
-    assert len(mask._plans) == 3
-    assert not any(isinstance(x, torch.Tensor) for plan in mask._plans.values() for x in plan.between)
+    assert len(mask._describer.plans) == 3
+    assert not any(isinstance(x, torch.Tensor) for plan in mask._describer.plans.values() for x in plan.between)
 
 
 def test_a_tile_of_floats_is_no_tile_of_ints() -> None:

@@ -32,7 +32,7 @@ def test_an_explanation_says_what_the_rule_says(name: str):
 def test_the_text_of_an_explanation(cached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CMIR_CACHE_DIR", str(tmp_path))
     for _ in range(1 + cached):  # as another process would find it, too
-        monkeypatch.setattr("cmir.runtime.mask._masks", {})
+        monkeypatch.setattr("cmir.runtime.compiling._masks", {})
         mask = zoo.load("hstu")
     start = [0] * 7 + [7, 7, 9, 9, 9, 12, 12]
     said = mask.explain(9, 8, rows=14, history=7, start=start)
