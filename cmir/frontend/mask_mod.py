@@ -11,7 +11,8 @@ The predicate is traced once, on scalars, into a graph of torch's own operators;
 Tensors that the predicate captures become metadata under the names by which it knows them: a 0-d tensor a scalar, a
 tensor indexed by a position a free table, with leading indices `b` and `h` as its batch; a last index that is a number
 reads one integer of an entry. Python numbers that it captures are constants of the compiled mask, as they are in
-torch.compile. Where the predicate compares the row with a number, `cmir.frontend.regions` cuts it into Regions.
+torch.compile; a number that it reads out of a tensor would be one unasked, and is refused. Where the predicate
+compares the row with a number, `cmir.frontend.regions` cuts it into Regions.
 
 No fact is assumed that nobody declared. Without facts a mask may need packed bits where intervals would do: `hints`
 says which facts hold for the captured data and are worth declaring. What is declared is checked with every batch.
@@ -27,21 +28,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from cmir.dialects.expr import KEYWORDS, Expr, walk
-from cmir.errors import SourceLocation, SpecError, missing_torch
+from cmir.errors import SourceLocation, SpecError, render
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.regions import cut
 from cmir.frontend.spec import MaskSpec
 from cmir.frontend.tables import Table
 from cmir.frontend.terms import Term
+from cmir.frontend.trace import Shape, traced
 from cmir.signature import DESCRIBE_ARGUMENTS
+from cmir.sizes import Size
 
 if TYPE_CHECKING:
     import torch
 
     MaskMod = Callable[[Any, Any, Any, Any], Any]
-
-ARGUMENTS = ("b", "h", "q_idx", "kv_idx")
-"""Of a mask_mod, by position, whatever it calls them."""
 
 _TENSOR_DEPTH = 4
 """How far captured objects are searched for the name of a tensor: functions in tuples in functions, and so on."""
@@ -52,7 +52,9 @@ class MaskModSpec(MaskSpec):
 
     captured: dict[str, Any]
     """The captured tensors, as `describe` takes them: integers, leading dimensions for sequences and heads. Where a
-    table may be read at a negative index, its length too: `table_size`."""
+    table may be read at a negative index, its length too: `table_size`; and the lengths that are `fixed`."""
+    sizes: dict[str, Size]
+    """Which of them are lengths of others: `describe` and its like take those from the tensors they are given."""
     sources: dict[str, torch.Tensor]
     """The tensors themselves, by the same names, as the predicate captured them."""
     metadata: dict[str, Term | Table]
@@ -61,6 +63,10 @@ class MaskModSpec(MaskSpec):
     looked: bool
     """Whether the predicate, or the import, looked at more of a captured tensor than its dtype, device and number of
     dimensions: at its shape or its values. With other tensors the same function may then say another rule."""
+    fixed: list[str]
+    """Lengths of captured tensors that the predicate asked for, as in `t.shape`, and where: they are numbers of the
+    mask, and facts, `t_size == 24`, by which it refuses tensors of another length. Import the predicate anew for those.
+    """
     hints: list[str]
     """Facts that hold for the captured data, are not declared, and may spare the mask its packed bits."""
 
@@ -75,8 +81,8 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         nondecreasing: names of captured tables whose entries never fall: document ids, segment starts.
 
     Raises:
-        SpecError: the predicate does what no mask can (control flow that depends on data, `.item()`), or what the rule
-            language does not have; at the predicate's definition.
+        SpecError: the predicate reads a value, of an index or of a captured tensor (`if`, `.item()`, `int(t[0])`), at
+            the line that does; or it does what the rule language does not have, at its definition.
         TypeError: mask_mod cannot be called so.
     """
     if not callable(mask_mod):
@@ -84,10 +90,11 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
     if isinstance(nondecreasing, str):
         raise TypeError(f"nondecreasing: expected a list of names, got {nondecreasing!r}; write [{nondecreasing!r}]")
     where = _definition(mask_mod)
-    graph, looked = _traced(mask_mod, where)
+    names = _tensors_of(mask_mod)
+    trace = traced(mask_mod, names, where)
     spec = MaskModSpec(name or _identifier(_function_name(mask_mod)))
-    importer = _Importer(spec, _tensors_of(mask_mod), where)
-    visible = importer.run(graph)
+    importer = _Importer(spec, names, where)
+    visible = importer.run(trace.graph)
     known = importer.tables
     for table in nondecreasing:
         if table not in known:
@@ -98,8 +105,9 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
     for number, region in enumerate(regions):
         lo, hi = 0 if region.lo is None else region.lo, spec.rows if region.hi is None else region.hi
         spec.region(f"rows_{number}" if len(regions) > 1 else "all", lo, hi, visible=region.rule)
+    spec.fixed, spec.sizes = importer.fix(trace.shapes), importer.sizes
     spec.captured, spec.metadata, spec.sources = importer.captured, importer.metadata, importer.sources
-    spec.of_heads, spec.looked = importer.of_heads, looked or importer.looked
+    spec.of_heads, spec.looked = importer.of_heads, trace.looked or importer.looked
     spec.hints = [
         f"'{table}' never falls in the captured data: if that holds for all data, say nondecreasing=['{table}'] for "
         "intervals in place of packed bits"
@@ -113,60 +121,6 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         if f"{table}_size" in importer.captured
     ]
     return spec
-
-
-def _traced(mask_mod: MaskMod, where: SourceLocation | None) -> tuple[Any, bool]:
-    """The predicate on four scalars as a graph of aten operators, where captured tensors are attributes of it; and
-    whether it asked torch for anything but tensors, dtypes and devices: a shape, a value.
-
-    Every question about a tensor passes through `Index`. A predicate that asks none does the same on all tensors.
-    """
-    try:
-        import torch
-        from torch.fx.experimental.proxy_tensor import make_fx
-        from torch.overrides import TorchFunctionMode
-    except ModuleNotFoundError as error:
-        raise missing_torch(error, "from_mask_mod") from error
-
-    class Index(TorchFunctionMode):
-        """Scalars index without becoming Python numbers, as they do under FlexAttention."""
-
-        looked = False
-
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func is torch.Tensor.__getitem__:
-                tensor, index = args
-                indices = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
-                indices = tuple(torch.tensor(x) if type(x) is int else x for x in indices)
-                if all(isinstance(x, torch.Tensor) and x.dim() == 0 for x in indices):
-                    func, args, kwargs = torch.ops.aten.index.Tensor, (tensor, list(indices)), None
-            result: Any = None  # as good as a look, should it be an exception that the predicate catches
-            try:
-                result = func(*args, **(kwargs or {}))
-            finally:
-                self.looked |= not isinstance(result, torch.Tensor | torch.dtype | torch.device)
-            return result
-
-    index = Index()
-
-    def of_four(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:  # whatever else mask_mod has defaults for
-        with index:
-            return mask_mod(b, h, q_idx, kv_idx)
-
-    try:
-        graph = make_fx(of_four)(*(torch.zeros((), dtype=torch.int64) for _ in ARGUMENTS)).graph
-        return graph, index.looked
-    except (IndexError, RuntimeError) as error:
-        if "get value out of a tracing tensor" not in str(error):
-            said = str(error).partition("\n")[0]
-            raise SpecError(
-                f"the mask_mod does not run on four 0-d tensors, indexed by positions, b and h: {said}", where
-            ) from None
-        raise SpecError(
-            "the mask_mod looks at a value: its control flow depends on an index or a tensor, or it calls .item(); "
-            "write torch.where(condition, a, b), & and | for if, and, or",
-            where,
-        ) from None
 
 
 class _Partial:
@@ -191,6 +145,8 @@ class _Importer:
         self.of_heads: set[str] = set()
         self.looked = False
         self._declared: dict[tuple[int, str, bool], str] = {}
+        self._leads: dict[str, str] = {}
+        self.sizes: dict[str, Size] = {}
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -303,12 +259,33 @@ class _Importer:
             return index
         if _at_least_zero(index.expr):
             return index
-        size = f"{table}_size"
+        self.looked = True
+        return self.spec.where(index < 0, index + self._length(table, len(self._leads[table])), index)
+
+    def _length(self, name: str, dimension: int) -> Term:
+        """The length of a captured tensor along one dimension, as a metadatum."""
+        lead = self._leads[name]
+        along: Any = {"b": "batch", "h": "heads"}[lead[dimension]] if dimension < len(lead) else "size"
+        size = f"{name}_{along}"
         if size not in self.metadata:
             self.metadata[size] = self.spec.scalar(size)
-            self.captured[size] = self.sources[table].shape[-1 if self.tables[table].entries is None else -2]
-            self.looked = True
-        return self.spec.where(index < 0, index + cast("Term", self.metadata[size]), index)
+            self.captured[size] = self.sources[name].shape[dimension]
+            self.sizes[size] = Size(name, along, self.sources[name].dim() - len(lead))
+        return cast("Term", self.metadata[size])
+
+    def fix(self, shapes: Iterable[Shape]) -> list[str]:
+        """Facts that what was asked for of the shapes of metadata stays as it was; and what to say of each."""
+        places = {(id(shape.tensor), shape.dimension): shape.location for shape in reversed(list(shapes))}
+        said: list[str] = []
+        for name, tensor in list(self.sources.items()):
+            for dimension in range(len(self._leads[name]) + (name in self.tables)):  # an entry's length is a type
+                if (key := (id(tensor), dimension)) not in places:
+                    continue
+                size, length = self._length(name, dimension), tensor.shape[dimension]
+                self.spec.assume(size == length)
+                what = f"the mask_mod asks for the shape of '{name}'; the mask keeps it: {size} == {length}"
+                said.append(render("note", what, places[key]))
+        return said
 
     def _declare(self, tensor: torch.Tensor, lead: str, table: bool, entries: int | None) -> str:
         key = (id(tensor), lead, table)
@@ -322,7 +299,7 @@ class _Importer:
             count += 1
             name = f"{base}_{count}"
         self.metadata[name] = self.spec.table(name, per="free", entries=entries) if table else self.spec.scalar(name)
-        self.sources[name] = tensor
+        self.sources[name], self._leads[name] = tensor, lead
         if lead == "h":
             self.of_heads.add(name)
         self.captured[name] = as_metadatum(tensor, of_heads=lead == "h")

@@ -19,9 +19,9 @@ _HERE = __name__.rpartition(".")[0]
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame that is not in this package."""
+    """The innermost frame that is neither in this package nor in torch, which runs a mask_mod."""
     frame = currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_HERE):
+    while frame is not None and (str(frame.f_globals.get("__name__", "")) + ".").startswith((_HERE, "torch.")):
         frame = frame.f_back
     return frame
 

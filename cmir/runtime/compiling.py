@@ -21,6 +21,7 @@ from cmir.runtime import cache
 from cmir.runtime.mask import CompiledMask
 from cmir.runtime.modules import from_spec, text_of
 from cmir.signature import DESCRIBE_ARGUMENTS
+from cmir.sizes import Size
 from cmir.tools import driver
 from cmir.tools.located_parser import suggestion
 from cmir.tools.verifier import verify
@@ -111,7 +112,8 @@ def _compile(
         specs = [add_layout(specs[0], layout)]
         module = ModuleOp([specs[0]])
     _check_parameters(specs[0])
-    mask = _compiled(text_of(module), module, test, in_python=not isinstance(spec, str | Path))
+    sizes: dict[str, Size] = getattr(spec, "sizes", {})  # of a mask_mod that was imported
+    mask = _compiled(text_of(module), module, test, not isinstance(spec, str | Path), sizes)
     if prove:
         mask.proofs = _proofs(mask, test, prove == "strict")
     return mask
@@ -132,12 +134,13 @@ def _proofs(mask: CompiledMask, test: str, strict: bool) -> list[tuple[str, Outc
 _masks: dict[str, CompiledMask] = {}
 
 
-def _compiled(text: str, module: ModuleOp, test: str, in_python: bool) -> CompiledMask:
+def _compiled(text: str, module: ModuleOp, test: str, in_python: bool, sizes: Mapping[str, Size]) -> CompiledMask:
     if test != "auto":
         text = f"{test}\0{text}"
-    known = f"python\0{text}" if in_python else text  # the same mask, which speaks another language
+    # The same mask, which speaks another language, or knows what its lengths are of.
+    known = text if not in_python else f"python\0{sorted(sizes.items())}\0{text}"
     if known not in _masks:
-        _masks[known] = CompiledMask(module, *from_spec(cache.key_of(text), module, test), in_python)
+        _masks[known] = CompiledMask(module, *from_spec(cache.key_of(text), module, test), in_python, sizes)
     return _masks[known]
 
 

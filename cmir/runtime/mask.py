@@ -31,6 +31,7 @@ from cmir.runtime.checks import HostChecks
 from cmir.runtime.describing import Describer, whole
 from cmir.runtime.modules import packed_from, text_of
 from cmir.signature import Fact, Parameter, Signature
+from cmir.sizes import Size, completed
 from cmir.tools.registry import Registry
 
 if TYPE_CHECKING:
@@ -48,12 +49,21 @@ if TYPE_CHECKING:
 class CompiledMask:
     """A mask after all passes. Made by `cmir.compile`; immutable."""
 
-    def __init__(self, surface: ModuleOp, module: ModuleOp, triton: str, in_python: bool = False) -> None:
+    def __init__(
+        self,
+        surface: ModuleOp,
+        module: ModuleOp,
+        triton: str,
+        in_python: bool = False,
+        sizes: Mapping[str, Size] | None = None,
+    ) -> None:
         self._surface = next(op for op in surface.walk() if isinstance(op, SpecOp))
         self._module = module
         self._triton = triton
         self.in_python = in_python
         """Whether the spec was written in Python: remarks then say what to write there."""
+        self.sizes: Mapping[str, Size] = sizes or {}
+        """The metadata that are lengths of others, which need not be given."""
         self._spec = next(op for op in module.walk() if isinstance(op, SpecOp))
         self.facts: Facts = facts_of(self._spec)
         self.checked: Facts = replace(self.facts, facts=(*self.facts.facts, *reads_of(self._spec)))
@@ -186,6 +196,7 @@ class CompiledMask:
         """
         from cmir.interp.masks import spec_mask
 
+        metadata = completed(self.name, self.sizes, metadata)
         if cu_seqlens is not None or cu_seqlens_k is not None:
             from cmir.runtime import packed
 
@@ -213,6 +224,7 @@ class CompiledMask:
         """
         from cmir.interp.masks import table_intervals
 
+        metadata = completed(self.name, self.sizes, metadata)
         if axis not in self._tables:
             raise CmirError(f"axis: expected 'rows' or 'cols', got {axis!r}")
         span = self._tables[axis].residual_span
@@ -254,6 +266,7 @@ class CompiledMask:
         from cmir.view.cell import explain
         from cmir.view.scene import Scene
 
+        metadata = completed(self.name, self.sizes, metadata)
         if cu_seqlens is not None or cu_seqlens_k is not None:
             from cmir.runtime import packed
 
@@ -293,6 +306,7 @@ class CompiledMask:
         if self.is_packed or metadata.keys() & {"cu_seqlens", "cu_seqlens_k"}:
             raise CmirError(f"mask {self.name!r}: view shows one sequence; give its own lengths and metadata")
         lowered = lower_spec(self._surface, kernels=format_of(str(path)) == "html")
+        metadata = completed(self.name, self.sizes, metadata)
         write(lowered.scene(lowered.metadata(rows, cols, metadata)), lowered, str(path), tile)
 
     def describe(
@@ -335,6 +349,8 @@ class CompiledMask:
                 is broken. Facts about tensors are checked on the device: see `Descriptor.check`, which is called here
                 if CMIR_CHECK=1 in the environment says so (but not while a CUDA graph is captured, which cannot wait).
         """
+        if self.sizes:
+            metadata = completed(self.name, self.sizes, metadata)
         if cu_seqlens is not None or cu_seqlens_k is not None or max_seqlen is not None:
             from cmir.runtime import packed
 
