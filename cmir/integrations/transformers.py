@@ -7,8 +7,9 @@
 
 A model makes its masks once per forward pass, from mask functions of `transformers.masking_utils`; here each becomes a
 compiled mask and its descriptor, which all layers of that kind read. Masks are compiled when their structure is first
-met: other lengths, position ids, padding or offsets are other metadata. What stays with `scaled_dot_product_attention`,
-and why, is said once, as a warning; a step of one token is left to it without a word, since there is nothing to skip.
+met: other lengths, position ids, padding or offsets are other metadata. What stays with `scaled_dot_product_attention`
+(dropout, float64, head dims that the kernels do not take), and why, is said once, as a warning; a step of one token is
+left to it without a word, since there is nothing to skip.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from importlib.metadata import version
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -28,6 +30,7 @@ from cmir.errors import CmirError, SpecError
 from cmir.frontend.mask_mod import MaskModSpec, as_metadatum, from_mask_mod
 from cmir.integrations.closures import Opaque, structure
 from cmir.integrations.mask_functions import Rewritten, rewritten
+from cmir.runtime.configs import HEAD_DIMS
 from cmir.runtime.descriptor import Descriptor
 from cmir.runtime.mask import CompiledMask
 
@@ -36,6 +39,9 @@ OLDEST = (5, 24)
 
 MAX_MASKS = 256
 """Compiled masks that are remembered by the structure of their function."""
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+"""What cmir's kernels compute in."""
 
 logger = logging.get_logger(__name__)
 
@@ -99,34 +105,70 @@ def attention_forward(
     position_bias: torch.Tensor | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """One layer's attention, [B, rows, Hq, Dv]: cmir's if `make_mask` returned a descriptor, else sdpa's.
+    """One layer's attention, [B, rows, Hq, Dv]: cmir's if `make_mask` returned a descriptor and the layer asks for what
+    cmir has; else sdpa's, with a warning that says why.
 
     `s_aux` [Hq] are attention sinks: logits that take part in the softmax and have no value.
+
+    Raises:
+        CmirError: a softcap, which sdpa has not either.
     """
-    refused = {
-        "dropout": dropout > 0,
-        "softcap": softcap is not None,
-        "position_bias": position_bias is not None,
-    }
-    if isinstance(attention_mask, Descriptor) and any(refused.values()):
-        what = " and ".join(name for name, given in refused.items() if given)
+    if kwargs.get("output_attentions"):
+        logger.warning_once("cmir returns no attention weights; for output_attentions take attn_implementation='eager'")
+    if isinstance(attention_mask, Descriptor) and softcap is not None:
         raise CmirError(
-            f"attn_implementation='cmir' has no {what}, which {type(module).__name__} asks for; change the model's "
+            f"attn_implementation='cmir' has no softcap, which {type(module).__name__} asks for; change the model's "
             "config, or take another attn_implementation"
         )
+    seen = None
+    if isinstance(attention_mask, Descriptor):
+        if (why := _not_ours(query, value, dropout, position_bias)) is not None:
+            logger.warning_once(f"cmir leaves the attention of {type(module).__name__} to sdpa: {why}")
+            attention_mask, seen = _dense(attention_mask)
+    elif isinstance(attention_mask, torch.Tensor) and query.shape[2] > 1:
+        logger.warning_once("cmir leaves a layer to sdpa, which was given a dense mask")
     if not isinstance(attention_mask, Descriptor):
-        if isinstance(attention_mask, torch.Tensor) and query.shape[2] > 1:
-            logger.warning_once("cmir leaves a layer to sdpa, which was given a dense mask")
         if s_aux is not None:
             key, value, attention_mask = _with_sinks(query, key, value, attention_mask, s_aux)
-        return sdpa_attention_forward(
+        out, _ = sdpa_attention_forward(
             module, query, key, value, attention_mask,
             dropout=dropout, scaling=scaling, softcap=softcap, position_bias=position_bias, **kwargs,
         )  # fmt: skip
+        return (out if seen is None else out * seen), None
     out, lse = cmir.attention(query, key, value, attention_mask, scale=scaling, return_lse=True)
     if s_aux is not None:
         out = out * torch.sigmoid(lse - s_aux.float()[:, None])[..., None].to(out.dtype)
     return out.transpose(1, 2).contiguous(), None
+
+
+def _not_ours(
+    query: torch.Tensor, value: torch.Tensor, dropout: float, position_bias: torch.Tensor | None
+) -> str | None:
+    """Why a layer is left to sdpa; None where it is not."""
+    if dropout > 0:
+        return f"cmir has no dropout, here {dropout}"
+    if position_bias is not None:
+        return "cmir has no position_bias"
+    if query.dtype not in DTYPES:
+        return f"cmir computes in float32, float16 or bfloat16, here it is {str(query.dtype).removeprefix('torch.')}"
+    for dim in (query.shape[-1], value.shape[-1]):
+        if dim not in HEAD_DIMS:
+            return f"cmir takes head dims that are a multiple of 16 up to 256, here it is {dim}"
+    return None
+
+
+_dense_masks: WeakKeyDictionary[Descriptor, tuple[torch.Tensor, torch.Tensor | None]] = WeakKeyDictionary()
+
+
+@torch.compiler.disable(recursive=True)
+def _dense(desc: Descriptor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The mask for sdpa, made once for all layers, where a row that sees nothing sees all, so that it is no NaN; and
+    which rows see something, [B or 1, rows, H or 1, 1], if some do not: the output of the others is 0."""
+    if desc not in _dense_masks:
+        mask = desc.to_sdpa()
+        seen = mask.any(-1, keepdim=True)
+        _dense_masks[desc] = (mask | ~seen, None if bool(seen.all()) else seen.transpose(1, 2))
+    return _dense_masks[desc]
 
 
 def _with_sinks(

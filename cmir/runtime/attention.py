@@ -105,6 +105,9 @@ def attention(
         check(q, k, v, desc)
     if permute and desc.tokens is not None:
         return _in_layout(q, k, v, desc, desc.tokens, scale, return_lse, backend, deterministic)
+    dtype = q.dtype
+    if dtype == torch.bfloat16 and q.device.type == "cpu":
+        q, k, v = q.float(), k.float(), v.float()  # Triton's interpreter multiplies matrices of bfloat16 wrongly
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else _number(scale)
     if factor <= 0.0:
         # The kernels take row maxima before they scale, which needs a positive factor.
@@ -122,6 +125,7 @@ def attention(
             out, lse = _apply(q, k, v, desc, factor, chosen, deterministic)
         else:
             out, lse = forward(usable(q), usable(k), usable(v), desc, factor, chosen)
+    out = out.to(dtype)
     return (out, lse) if return_lse else out
 
 

@@ -221,7 +221,155 @@ def test_attention_sinks() -> None:
     torch.testing.assert_close(outs[1], outs[0], rtol=1e-3, atol=1e-5)
 
 
-def test_what_cmir_does_not_have_is_refused_by_name() -> None:
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the integration warns of."""
+    warnings: list[str] = []
+    monkeypatch.setattr(integration.logger, "warning_once", lambda text: text in warnings or warnings.append(text))
+    return warnings
+
+
+def outcome(net: Any, implementation: str, **given: Any) -> list[torch.Tensor]:
+    """Logits of the tokens that are none of padding, and gradients."""
+    torch.manual_seed(1)
+    net.set_attn_implementation(implementation)
+    net.zero_grad()
+    ids = torch.randint(3, 32, (2, N))
+    logits = net(input_ids=ids, use_cache=False, **given).logits
+    if "attention_mask" in given:
+        logits = logits[given["attention_mask"].bool()]
+    logits.log_softmax(-1)[..., 5].sum().backward()
+    return [logits, *(p.grad.clone() for p in net.parameters() if p.grad is not None)]
+
+
+def small(net: str = "Llama", **options: Any) -> Any:
+    torch.manual_seed(0)
+    config = {"Llama": hf.LlamaConfig, "Gemma3": hf.Gemma3TextConfig}[net](**{**SMALL, **options})
+    return getattr(hf, f"{net}ForCausalLM")(config)
+
+
+LEFT: dict[str, Any] = {
+    "head dim of 24": (
+        lambda: small("Gemma3", head_dim=24, **LOCAL, query_pre_attn_scalar=16),
+        "Gemma3Attention to sdpa: cmir takes head dims that are a multiple of 16 up to 256, here it is 24",
+    ),
+    "head dim of 272": (
+        lambda: small(head_dim=272),
+        "LlamaAttention to sdpa: cmir takes head dims that are a multiple of 16 up to 256, here it is 272",
+    ),
+    "float64": (
+        lambda: small().double(),
+        "LlamaAttention to sdpa: cmir computes in float32, float16 or bfloat16, here it is float64",
+    ),
+    "dropout": (
+        lambda: small(attention_dropout=0.25).train(),
+        "LlamaAttention to sdpa: cmir has no dropout, here 0.25",
+    ),
+}
+
+
+@pytest.mark.parametrize("given", ["plain", "packed", "left"])
+@pytest.mark.parametrize("what", LEFT)
+def test_layers_that_ask_for_more_go_to_sdpa_with_one_warning(what: str, given: str, said: list[str]) -> None:
+    make, why = LEFT[what]
+    net = make()
+    for got, want in zip(*(outcome(net, each, **INPUTS[given]) for each in ("cmir", "sdpa")), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-6)
+    assert said == [f"cmir leaves the attention of {why}"]
+
+
+def test_sdpa_gives_rows_that_see_nothing_what_cmir_gives_them(said: list[str]) -> None:
+    """Output and gradients 0, not NaN; for a query of two heads and for one."""
+    hidden = integration.make_mask(2, N, N, 0, 0, masking.causal_mask_function, PADDING["left"])
+    module = torch.nn.Module()
+    q, k, v = (torch.randn(2, 2, N, 32, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    outs = []
+    for dtype in (torch.float32, torch.float64):
+        out, _ = integration.attention_forward(module, q.to(dtype), k.to(dtype), v.to(dtype), hidden)
+        grads = torch.autograd.grad(out.double().cos().sum(), (q, k, v))
+        assert not out[0, :5].any() and not grads[0][0, :, :5].any()
+        outs.append([out.double(), *grads])
+    assert len(said) == 1
+    for got, want in zip(*outs, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-5)
+
+
+def test_a_position_bias_goes_to_sdpa(said: list[str]) -> None:
+    """As T5 has it: added to the scores, one for every head and pair."""
+    mask = integration.make_mask(2, N, N, 0, 0, masking.causal_mask_function)
+    module = torch.nn.Module()
+    q, k, v = (torch.randn(2, 2, N, 16) for _ in range(3))
+    bias = torch.randn(1, 2, N, N)
+    out, _ = integration.attention_forward(module, q, k, v, mask, position_bias=bias, scaling=1.0)
+    scores = (q @ k.transpose(-1, -2) + bias).masked_fill(~mask.to_dense(), -torch.inf)
+    torch.testing.assert_close(out, (scores.softmax(-1) @ v).transpose(1, 2), rtol=1e-4, atol=1e-5)
+    assert said == ["cmir leaves the attention of Module to sdpa: cmir has no position_bias"]
+
+
+@pytest.mark.parametrize("options", [{"head_dim": 256}, {"head_dim": 48}])
+def test_head_dims_that_the_kernels_take(options: dict, said: list[str]) -> None:
+    net = small("Gemma3", **options, **LOCAL, query_pre_attn_scalar=16, num_hidden_layers=2)
+    for got, want in zip(*(outcome(net, each) for each in ("cmir", "sdpa")), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-3, atol=2e-5)
+    assert not said
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(dtype: torch.dtype, said: list[str]) -> None:
+    net = small().to(dtype).eval()
+    want = outcome(small().double().eval(), "sdpa")[0]
+    errors = [(outcome(net, each)[0].double() - want).abs().max() for each in ("cmir", "sdpa")]
+    assert errors[0] < 2 * errors[1]
+    assert not said
+
+
+def test_sinks_beside_a_head_dim_that_is_left_to_sdpa(said: list[str]) -> None:
+    torch.manual_seed(0)
+    own = dict(num_hidden_layers=1, layer_types=["sliding_attention"], sliding_window=5, head_dim=24)
+    net = hf.GptOssForCausalLM(hf.GptOssConfig(**{**SMALL, **own}, num_local_experts=2, num_experts_per_tok=1)).eval()
+    torch.nn.init.normal_(net.model.layers[0].self_attn.sinks)
+    got, want = (outcome(net, each, **INPUTS["left"])[0] for each in ("cmir", "eager"))
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-6)
+    assert len(said) == 1
+
+
+def test_a_layer_that_is_left_to_sdpa_compiles_recomputes_and_generates(said: list[str]) -> None:
+    net = small(head_dim=24, num_hidden_layers=1).eval()
+    ids, padding = torch.randint(3, 32, (2, N)), PADDING["left"]
+    net.set_attn_implementation("sdpa")
+    want = net.generate(ids, attention_mask=padding, max_new_tokens=3, do_sample=False)
+    net.set_attn_implementation("cmir")
+    assert torch.equal(net.generate(ids, attention_mask=padding, max_new_tokens=3, do_sample=False), want)
+    eager = net(input_ids=ids, use_cache=False).logits
+    torch.testing.assert_close(torch.compile(net, backend="aot_eager")(input_ids=ids, use_cache=False).logits, eager)
+    net.train().activation_checkpointing_enable()
+    for got, want in zip(*(outcome(net, each, **INPUTS["left"]) for each in ("cmir", "sdpa")), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-6)
+
+
+def test_the_dense_mask_of_a_descriptor_is_made_once_for_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    dense = Descriptor.to_sdpa
+    monkeypatch.setattr(Descriptor, "to_sdpa", lambda self: made.append(1) or dense(self))
+    net = small(head_dim=24, num_hidden_layers=3).eval()
+    net.set_attn_implementation("cmir")
+    kept = len(integration._dense_masks)
+    with torch.no_grad():
+        net(input_ids=torch.randint(3, 32, (1, 6)), use_cache=False)
+    assert len(made) == 1
+    assert len(integration._dense_masks) == kept  # it lives as long as its descriptor
+
+
+def test_attention_weights_are_not_returned(said: list[str]) -> None:
+    net = small(num_hidden_layers=1).eval()
+    net.set_attn_implementation("cmir")
+    net(input_ids=torch.randint(3, 32, (1, 6)), use_cache=False, output_attentions=True)
+    assert said == ["cmir returns no attention weights; for output_attentions take attn_implementation='eager'"]
+    with pytest.raises(ValueError, match="output_attentions"):
+        net.config.output_attentions = True
+
+
+def test_what_neither_cmir_nor_sdpa_has_is_refused_by_name() -> None:
     net = hf.Gemma2ForCausalLM(hf.Gemma2Config(**SMALL, sliding_window=5, query_pre_attn_scalar=16)).eval()
     net.set_attn_implementation("cmir")
     with pytest.raises(cmir.CmirError, match="no softcap, which Gemma2Attention asks for"):
