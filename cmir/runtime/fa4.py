@@ -80,10 +80,9 @@ class Fa4Mask:
         def bit(batch, head, m_idx, n_idx, seqlen_info, aux_tensors):
             words = aux_tensors[0]
             mask = batch[0] * by_sequence + head[0] * by_head
-            word = utils.scalar_to_ssa(words[mask, m_idx[0], n_idx[0] // 32], cutlass.Int32)
-            one = utils.scalar_to_ssa(1, cutlass.Int32)
-            place = n_idx % utils.scalar_to_ssa(32, cutlass.Int32)
-            return ((word >> place) & one) == one
+            # Shifted as a scalar: CuTe has no shift of a vector by a vector.
+            seen = (words[mask, m_idx[0], n_idx[0] // 32] >> (n_idx[0] % 32)) & 1
+            return utils.scalar_to_ssa(seen, cutlass.Int32) == utils.scalar_to_ssa(1, cutlass.Int32)
 
         return bit if self.read == "bits" else inside
 
