@@ -15,6 +15,7 @@ from cmir.errors import CmirError, ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
 from cmir.runtime import hopper, hopper_backward
 from cmir.runtime.configs import HEAD_DIMS, Block, Config, attention_config
+from cmir.runtime.hopper_dims import BACKWARD_DIMS
 from cmir.runtime.launch import launch, on_device
 from cmir.runtime.tensors import like, usable
 
@@ -78,7 +79,7 @@ def attention(
             was compiled with. Left out, they are in the layout already, which saves moving them in every layer.
         return_lse: also return the natural log-sum-exp of the scaled scores.
         backend: "triton", the portable kernels, or "gluon", those of Hopper GPUs, which take float16 and bfloat16, head
-            dims of 64 and 128 and tiles of 128 x 128. Left out, what the environment's CMIR_BACKEND says, else the
+            dims from 48 to 256 and tiles of 128 x 128. Left out, what the environment's CMIR_BACKEND says, else the
             Hopper kernels wherever they can run.
         deterministic: whether gradients must be the same in every run; by default what
             `torch.use_deterministic_algorithms` says. The portable kernels' always are.
@@ -296,9 +297,9 @@ def backward(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     """(dq, dk, dv) of checked, `usable` arguments, by the kernels of a backend; lse and dlse are contiguous.
 
-    The Hopper kernels sum dq in no fixed order, and take one head dim for q, k and v."""
+    The Hopper kernels sum dq in no fixed order, and take one head dim, 64 or 128, for q, k and v."""
     with on_device(q.device):
-        if backend == "gluon" and not deterministic and q.shape[3] == v.shape[3]:
+        if backend == "gluon" and not deterministic and q.shape[3] == v.shape[3] and q.shape[3] in BACKWARD_DIMS:
             return hopper_backward.launch_backward(q, k, v, out, lse, dout, dlse, desc, scale)
         return launch_backward(q, k, v, out, lse, dout, dlse, desc, scale)
 

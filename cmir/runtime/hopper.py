@@ -19,6 +19,7 @@ import torch
 from cmir.errors import CmirError
 from cmir.lowering.visibility import needs_live_test
 from cmir.lowering.words import word_axis
+from cmir.runtime.hopper_dims import Forward, forward_dims
 from cmir.runtime.launch import interpreting
 from cmir.runtime.tensors import like
 
@@ -30,8 +31,6 @@ Backend = Literal["triton", "gluon"]
 BACKENDS = ("triton", "gluon")
 
 TILE = 128
-HEAD_DIMS = (64, 128)
-"""Head dimensions that the Hopper kernels take, for q/k and for v."""
 
 L2_BYTES = 32 * 2**20
 """Of keys and values that are worked on at a time: what a Hopper GPU's L2 cache, 50 MB, holds beside all else."""
@@ -85,8 +84,8 @@ def _why_not(device: torch.device, dtype: torch.dtype, dims: tuple[int, int], ti
         return "the installed triton has no Gluon"
     if dtype not in (torch.bfloat16, torch.float16):
         return f"its kernels take bfloat16 and float16, got {str(dtype).removeprefix('torch.')}"
-    if not set(dims) <= set(HEAD_DIMS):
-        return f"its kernels take head dims of {' and '.join(map(str, HEAD_DIMS))}, got {dims[0]} and {dims[1]}"
+    if forward_dims(*dims) is None:
+        return f"its kernels take head dims from 48 to 256, got {dims[0]} and {dims[1]}"
     if tile != (TILE, TILE):
         return f"its kernels take tiles of {TILE} x {TILE}, the descriptor has {tile[0]} x {tile[1]}"
     return None
@@ -102,11 +101,11 @@ class Address:
         return self.address
 
 
-def make_block(tensor: torch.Tensor, rows: int) -> Any:
-    """The TensorDescriptor of a `readable` tensor by blocks [1, 1, rows, head dim]."""
+def make_block(tensor: torch.Tensor, rows: int, width: int) -> Any:
+    """The TensorDescriptor of a `readable` tensor by blocks [1, 1, rows, width]; past the head dim there are zeros."""
     gl: Any = import_module("triton.experimental.gluon.language")
     host: Any = import_module("triton.experimental.gluon.nvidia.hopper")
-    shape = [1, 1, rows, tensor.shape[3]]
+    shape = [1, 1, rows, width]
     # Where there is one of something, its stride is never used, and need not be one that TMA takes.
     strides = [s if n > 1 else 16 for n, s in zip(tensor.shape[:3], tensor.stride()[:3], strict=True)]
     layout = gl.NVMMASharedLayout.get_default_for(shape, getattr(gl, str(tensor.dtype).removeprefix("torch.")))
@@ -119,8 +118,8 @@ class Blocks:
     """TensorDescriptors of tensors of one shape and strides, remembered by their address, which comes back: making one
     takes longer than a launch."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    def __init__(self, rows: int, width: int) -> None:
+        self.rows, self.width = rows, width
         self.made: dict[int, Any] = {}
 
     def of(self, tensor: torch.Tensor) -> Any:
@@ -129,7 +128,7 @@ class Blocks:
         if found is None:
             if len(self.made) >= MAX_BLOCKS:
                 self.made.clear()
-            found = self.made[address] = make_block(tensor, self.rows)
+            found = self.made[address] = make_block(tensor, self.rows, self.width)
         return found
 
 
@@ -188,9 +187,19 @@ def programs(device: torch.device) -> int:
     return cuda.get_device_properties(device).multi_processor_count
 
 
-def forward_constants(dim: int, value_dim: int, live: bool) -> tuple[bool, int]:
-    """The compile-time constants of the forward kernel: LIVE and STAGES, as many as its shared memory has room for."""
-    return live, 2 if max(dim, value_dim) > 64 else 4
+def forward_blocks(dims: Forward) -> tuple[Blocks, Blocks, Blocks, Blocks]:
+    """Of q, k, v and out."""
+    return (
+        Blocks(64, dims.width),
+        Blocks(dims.step, dims.width),
+        Blocks(dims.step, dims.value_width),
+        Blocks(64, dims.value_width),
+    )
+
+
+def forward_constants(dims: Forward, live: bool) -> tuple[bool, int, int, bool]:
+    """The compile-time constants of the forward kernel: LIVE, STAGES, PIECES and OUT_IN_Q."""
+    return live, dims.stages, dims.pieces, dims.out_in_q
 
 
 class ForwardPlan:
@@ -199,6 +208,8 @@ class ForwardPlan:
     def __init__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:
         batch, heads, rows, dim = q.shape
         group, value_dim = heads // k.shape[1], v.shape[3]
+        dims = forward_dims(dim, value_dim)
+        assert dims is not None, "what `choose` says"
         table, stride, positions, live = tested(desc, "forward")
         work = -(-rows // TILE) * batch * heads
         section = group * max(1, L2_BYTES // (k.shape[2] * (dim + value_dim) * k.element_size()))
@@ -206,7 +217,7 @@ class ForwardPlan:
         self.compiled: Any = None
         self.grid = (min(programs(q.device), work), 1, 1)
         self.copied = tuple(not is_readable(tensor) for tensor in (q, k, v))
-        self.blocks = Blocks(64), Blocks(TILE), Blocks(TILE), Blocks(64)
+        self.blocks = forward_blocks(dims)
         out = like(q, value_dim)
         self.out_shape, self.out_stride = out.shape, out.stride()
         self.lse_shape = (batch, heads, rows)
@@ -216,7 +227,7 @@ class ForwardPlan:
             stride, positions, desc.widths[0],
             rows, batch * heads, heads, group, *desc.mask_strides, min(section, batch * heads),
         )  # fmt: skip
-        self.constants = forward_constants(dim, value_dim, live)
+        self.constants = forward_constants(dims, live)
 
     def launch(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float

@@ -16,6 +16,7 @@ from support import DEVICE, TOLERANCE, attend_with, check_attention, error, make
 
 import cmir
 from cmir import zoo
+from cmir.runtime.hopper_dims import QK_WIDTHS, V_WIDTHS
 from cmir.runtime.reference import reference_attention
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "zoo"))
@@ -65,7 +66,9 @@ def test_any_number_of_programs_may_share_a_group(heads: tuple[int, int], dim: i
             assert all(error(a, b) < TOLERANCE for a, b in zip(got, want, strict=True)), splits
 
 
-@pytest.mark.parametrize(("name", "dim"), [("global_window_causal", 128), ("strided", 64), ("causal", 64)])
+@pytest.mark.parametrize(
+    ("name", "dim"), [("global_window_causal", 128), ("strided", 64), ("causal", 64), ("causal", 256)]
+)
 def test_it_never_races(name: str, dim: int) -> None:
     """200 runs: the same bits of everything but dq, which is summed in the order in which its parts come."""
     mask, n = zoo.load(name), 700
@@ -140,12 +143,18 @@ def test_many_heads() -> None:
     check_attention(gluon, desc, mask.dense(rows=n, cols=n)[None, None], tensors)
 
 
-@pytest.mark.parametrize(("dim", "value_dim"), [(64, 128), (128, 64)])
-def test_head_dims_that_differ(dim: int, value_dim: int) -> None:
-    mask, n = zoo.load("causal"), 300
-    desc = mask.describe(rows=n, device=DEVICE).check()
-    visible = mask.dense(rows=n, cols=n)[None, None]
-    check_attention(gluon, desc, visible, make_tensors(2, (4, 2), n, n, dim, BF16, value_dim))
+@pytest.mark.parametrize("value_width", V_WIDTHS)
+@pytest.mark.parametrize("width", QK_WIDTHS)
+def test_head_dims(width: int, value_width: int) -> None:
+    """Each entry of the table of head dims: with the width itself and less, by intervals and by packed bits."""
+    for name, less, dtype in (("causal", 0, BF16), ("strided", 16, FP16)):
+        mask = zoo.load(name)
+        dim, value_dim = width - less, value_width - less
+        for n in (1, 300, 700):
+            desc = mask.describe(rows=n, device=DEVICE).check()
+            visible = mask.dense(rows=n, cols=n)[None, None]
+            tensors = make_tensors(2, (4, 2), n, n, dim, dtype, value_dim)
+            check_attention(gluon, desc, visible, tensors, with_lse=True)
 
 
 def test_what_it_does_not_take_is_said_or_left_to_the_portable_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

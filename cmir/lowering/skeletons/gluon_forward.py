@@ -7,7 +7,11 @@ tile row each. Programs stay: the producer draws the next tile row of a head whi
 the consumers. A consumer is one product ahead: the scores of a tile are computed while the softmax of the tile before
 waits for its own product with v.
 
-The first tile of a list is peeled off, for there is no product with v before it, and is tested whatever it is; a tile
+A step takes all keys of a tile, or half of them where the head dims are large. The head dim of q and k is cut into
+PIECES, each a block of shared memory and a part of the sum that a score is: so it need not be a power of two. That of v
+is filled up with zeros to one.
+
+The first step of a list is peeled off, for there is no product with v before it, and is tested whatever it is; a tile
 row that sees nothing visits one tile of which nothing is visible. Scores that are hidden are -inf, and where a row has
 seen nothing yet its maximum is: such a row uses 0 instead, so that no -inf - -inf is ever formed.
 """
@@ -33,6 +37,7 @@ from cmir.lowering.skeletons.hopper import (  # hooks use what the skeleton does
     packed_layout,  # noqa: F401
     packed_lines,  # noqa: F401
     partition_barrier,
+    reinterpreted,
     score_layout,
     select_across,  # noqa: F401
     select_lines,
@@ -183,9 +188,12 @@ def listed(entry, partial, full, width):
 @gluon.jit
 def load_head(
     q_desc, k_desc, v_desc, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
-    tile_rows, heads, group, STAGES: gl.constexpr,
+    tile_rows, heads, group, STAGES: gl.constexpr, PIECES: gl.constexpr,
 ):  # fmt: skip
     """Loads what one tile row of one head takes: (stage, phase, q_phase)."""
+    STEP: gl.constexpr = shared.k.shape[1]
+    PARTS: gl.constexpr = TILE // STEP
+    WIDTH: gl.constexpr = shared.k.shape[2]
     batch = head // heads
     head_q = head % heads
     head_kv = head_q // group
@@ -195,13 +203,19 @@ def load_head(
     for half in gl.static_range(2):
         mbarrier.wait(shared.q_empty.index(half), q_phase)
         row = tile_row * TILE + half * HALF
-        load_block(q_desc, [batch, head_q, row, 0], shared.q_full.index(half), shared.q.index(half))
-    for entry in range(gl.maximum(partial + full, 1)):
-        following = gl.load(index + listed(entry + 1, partial, full, mask.width))
+        full_q = shared.q_full.index(half)
+        for piece in gl.static_range(PIECES):
+            place = [batch, head_q, row, piece * WIDTH]
+            load_block(q_desc, place, full_q, shared.q.index(half * PIECES + piece))
+    for step in range(gl.maximum(PARTS * (partial + full), 1)):
+        following = gl.load(index + listed((step + 1) // PARTS, partial, full, mask.width))
+        row = tile * TILE + step % PARTS * STEP
         mbarrier.wait(shared.k_empty.index(stage), phase)
-        load_block(k_desc, [batch, head_kv, tile * TILE, 0], shared.k_full.index(stage), shared.k.index(stage))
+        for piece in gl.static_range(PIECES):
+            place = [batch, head_kv, row, piece * WIDTH]
+            load_block(k_desc, place, shared.k_full.index(stage), shared.k.index(stage * PIECES + piece))
         mbarrier.wait(shared.v_empty.index(stage), phase)
-        load_block(v_desc, [batch, head_kv, tile * TILE, 0], shared.v_full.index(stage), shared.v.index(stage))
+        load_block(v_desc, [batch, head_kv, row, 0], shared.v_full.index(stage), shared.v.index(stage))
         tile = following
         stage, phase = advance_stage(stage, phase, STAGES)
     return stage, phase, q_phase ^ 1
@@ -209,8 +223,9 @@ def load_head(
 
 @gluon.jit
 def produce(
-    q_desc, k_desc, v_desc, mask, shared, drawn, tile_rows, batch_heads, heads, group, section, STAGES: gl.constexpr
-):
+    q_desc, k_desc, v_desc, mask, shared, drawn, tile_rows, batch_heads, heads, group, section,
+    STAGES: gl.constexpr, PIECES: gl.constexpr,
+):  # fmt: skip
     """The producer warp. Tile rows are drawn by number: the first is the program's own, the others come from the
     counter `drawn`. Every program draws one number too many, so that the last of all draws is known: it sets the
     counter back to zero, for the next launch."""
@@ -234,7 +249,7 @@ def produce(
         )
         stage, phase, q_phase = load_head(
             q_desc, k_desc, v_desc, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
-            tile_rows, heads, group, STAGES,
+            tile_rows, heads, group, STAGES, PIECES,
         )  # fmt: skip
         head = next_head
         tile_row = next_row
@@ -243,14 +258,16 @@ def produce(
 
 
 @gluon.jit
-def partial_words(slots, table, first, mask, line, entry, partial, LIVE: gl.constexpr):
-    """The words of the partial tile at `entry` of the list number `line`; past the last one, of that."""
-    entry = gl.maximum(gl.minimum(entry, partial - 1), 0)
-    start = gl.load(mask.index + line * mask.width + entry, mask=partial > 0, other=0) * TILE
+def partial_words(slots, table, first, mask, line, step, partial, LIVE: gl.constexpr, STEP: gl.constexpr):
+    """The words of a step over the partial tiles of the list number `line`; past the last one, of that."""
+    PARTS: gl.constexpr = TILE // STEP
+    step = gl.maximum(gl.minimum(step, PARTS * partial - 1), 0)
+    entry = step // PARTS
+    start = gl.load(mask.index + line * mask.width + entry, mask=partial > 0, other=0) * TILE + step % PARTS * STEP
     live = mask.live
     if LIVE:  # without partial tiles no live word is defined: their number is one of no slots
         live = gl.where(partial > 0, live + line * mask.width + entry, mask.count + 2 * line)
-    return words_forward(slots, table, first, start, mask.n_table, live, TILE)
+    return words_forward(slots, table, first, start, mask.n_table, live, STEP)
 
 
 @gluon.jit
@@ -264,29 +281,41 @@ def softmax_step(score, peak, total, scale, MASKED: gl.constexpr):
 
 
 @gluon.jit
+def begin_scores(shared, stage, WHO: gl.constexpr, PIECES: gl.constexpr):
+    """Begins the product [HALF, STEP] of the consumer's queries and a step's keys."""
+    STEP: gl.constexpr = shared.k.shape[1]
+    score = gl.zeros([HALF, STEP], gl.float32, score_layout(STEP))
+    for piece in gl.static_range(PIECES):
+        query = shared.q.index(WHO * PIECES + piece)
+        key = shared.k.index(stage * PIECES + piece).permute((1, 0))
+        score = warpgroup_mma(query, key, score, use_acc=piece > 0, is_async=True)
+    return score
+
+
+@gluon.jit
 def forward_step(
-    shared, mask, slots, table, line, entry, partial, words, first,
-    query, weight, acc, peak, total, stage, phase, scale,
-    WHO: gl.constexpr, MASKED: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr,
+    shared, mask, slots, table, line, step, partial, words, first,
+    weight, acc, peak, total, stage, phase, scale,
+    WHO: gl.constexpr, MASKED: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr, PIECES: gl.constexpr,
 ):  # fmt: skip
-    """Scores of the tile at `entry` and the product with v of the tile before, whose `weight` waits; MASKED: it is a
-    partial tile with the visible `words`, and those of the next one are made."""
+    """Scores of a step and the product with v of the step before, whose `weight` waits; MASKED: it is in a partial
+    tile with the visible `words`, and those of the next one are made."""
+    STEP: gl.constexpr = shared.k.shape[1]
     DV: gl.constexpr = shared.v.shape[2]
     before = stage
     phase_before = phase
     stage, phase = advance_stage(stage, phase, STAGES)
     mbarrier.wait(shared.k_full.index(stage), phase)
-    zero = gl.zeros([HALF, TILE], gl.float32, score_layout(TILE))
-    score = warpgroup_mma(query, shared.k.index(stage).permute((1, 0)), zero, use_acc=False, is_async=True)
+    score = begin_scores(shared, stage, WHO, PIECES)
     mbarrier.wait(shared.v_full.index(before), phase_before)
     acc = warpgroup_mma(weight, shared.v.index(before), acc, is_async=True)
     new_words = words
     if MASKED:
-        new_words = partial_words(slots, table, first, mask, line, entry + 1, partial, LIVE)
+        new_words = partial_words(slots, table, first, mask, line, step + 1, partial, LIVE, STEP)
     score = warpgroup_mma_wait(1, deps=(score,))
     mbarrier.arrive(shared.k_empty.index(stage), count=1)
     if MASKED:
-        score = select_forward(score, words, TILE)
+        score = select_forward(score, words, STEP)
     new_weight, peak, total, shrink = softmax_step(score, peak, total, scale, MASKED)
     new_weight = gl.convert_layout(new_weight.to(shared.v.dtype), operand_layout(DV))
     # The exponentials belong before the wait, while the product is in flight; a store and a barrier keep them there.
@@ -301,46 +330,48 @@ def forward_step(
 @gluon.jit
 def attend(
     o_desc, lse, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
-    rows, tile_rows, heads, scale, WHO: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr,
+    rows, tile_rows, heads, scale,
+    WHO: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr, PIECES: gl.constexpr, OUT_IN_Q: gl.constexpr,
 ):  # fmt: skip
     """Output and log-sum-exp of 64 rows of one head: (stage, phase)."""
+    STEP: gl.constexpr = shared.k.shape[1]
+    PARTS: gl.constexpr = TILE // STEP
     DV: gl.constexpr = shared.v.shape[2]
-    ROWS: gl.constexpr = gl.SliceLayout(1, score_layout(TILE))
+    ROWS: gl.constexpr = gl.SliceLayout(1, score_layout(STEP))
     OUT_ROWS: gl.constexpr = gl.SliceLayout(1, score_layout(DV))
     number = mask_of(mask, head, heads)
     first = tile_row * TILE + WHO * HALF
     line = number * tile_rows + tile_row
     table = mask.table + number * mask.table_stride
-    slots = prepare_forward(table, first, mask.n_table, TILE)
+    slots = prepare_forward(table, first, mask.n_table, STEP)
 
     # A full tile has nothing hidden, an empty list nothing to show.
-    words = partial_words(slots, table, first, mask, line, 0, partial, LIVE)
+    words = partial_words(slots, table, first, mask, line, 0, partial, LIVE, STEP)
     words = gl.where(partial > 0, words, gl.where(full > 0, -1, 0))
-    new_words = partial_words(slots, table, first, mask, line, 1, partial, LIVE)
+    new_words = partial_words(slots, table, first, mask, line, 1, partial, LIVE, STEP)
 
-    query = shared.q.index(WHO)
     mbarrier.wait(shared.q_full.index(WHO), q_phase)
     mbarrier.wait(shared.k_full.index(stage), phase)
-    zero = gl.zeros([HALF, TILE], gl.float32, score_layout(TILE))
-    score = warpgroup_mma(query, shared.k.index(stage).permute((1, 0)), zero, use_acc=False, is_async=True)
+    score = begin_scores(shared, stage, WHO, PIECES)
     score = warpgroup_mma_wait(0, deps=(score,))
     mbarrier.arrive(shared.k_empty.index(stage), count=1)
     peak = gl.full([HALF], float("-inf"), gl.float32, ROWS)
     total = gl.zeros([HALF], gl.float32, ROWS)
-    weight, peak, total, _ = softmax_step(select_forward(score, words, TILE), peak, total, scale, True)
+    weight, peak, total, _ = softmax_step(select_forward(score, words, STEP), peak, total, scale, True)
     weight = gl.convert_layout(weight.to(shared.v.dtype), operand_layout(DV))
     acc = gl.zeros([HALF, DV], gl.float32, score_layout(DV))
-    for entry in range(1, partial):
+    for step in range(1, PARTS * partial):
         weight, acc, peak, total, new_words, stage, phase = forward_step(
-            shared, mask, slots, table, line, entry, partial, new_words, first,
-            query, weight, acc, peak, total, stage, phase, scale, WHO, True, LIVE, STAGES,
+            shared, mask, slots, table, line, step, partial, new_words, first,
+            weight, acc, peak, total, stage, phase, scale, WHO, True, LIVE, STAGES, PIECES,
         )  # fmt: skip
-    for entry in range(gl.maximum(partial, 1), partial + full):
+    for step in range(gl.maximum(PARTS * partial, 1), PARTS * (partial + full)):
         weight, acc, peak, total, new_words, stage, phase = forward_step(
-            shared, mask, slots, table, line, entry, partial, new_words, first,
-            query, weight, acc, peak, total, stage, phase, scale, WHO, False, LIVE, STAGES,
+            shared, mask, slots, table, line, step, partial, new_words, first,
+            weight, acc, peak, total, stage, phase, scale, WHO, False, LIVE, STAGES, PIECES,
         )  # fmt: skip
-    mbarrier.arrive(shared.q_empty.index(WHO), count=1)
+    if not OUT_IN_Q:
+        mbarrier.arrive(shared.q_empty.index(WHO), count=1)
     mbarrier.wait(shared.v_full.index(stage), phase)
     acc = warpgroup_mma(weight, shared.v.index(stage), acc, is_async=True)
     acc, weight = warpgroup_mma_wait(0, deps=(acc, weight))
@@ -354,17 +385,24 @@ def attend(
     # What is in a tile that is hidden from a row does not matter, not even where 0 times that is not 0.
     inverse = gl.convert_layout(gl.where(hidden, 0.0, 1.0 / total), OUT_ROWS, assert_trivial=True)[:, None]
     result = gl.where(inverse == 0.0, 0.0, acc * inverse)
+    leaving = shared.out.index(WHO * (shared.out.shape[0] - 1))
     tma.store_wait(0)
-    shared.out.index(WHO).store(result.to(o_desc.dtype))
+    if OUT_IN_Q:
+        partition_barrier()  # all warps have done with the queries
+    leaving.store(result.to(o_desc.dtype))
     fence_async_shared()
-    store_block(o_desc, [head // heads, head % heads, first, 0], shared.out.index(WHO))
+    store_block(o_desc, [head // heads, head % heads, first, 0], leaving)
+    if OUT_IN_Q:
+        tma.store_wait(0)
+        partition_barrier()
+        mbarrier.arrive(shared.q_empty.index(WHO), count=1)
     return stage, phase
 
 
 @gluon.jit
 def consume(
     o_desc, lse, mask, shared, rows, tile_rows, heads, scale,
-    WHO: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr,
+    WHO: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr, PIECES: gl.constexpr, OUT_IN_Q: gl.constexpr,
 ):  # fmt: skip
     """A consumer warpgroup: the rows of the first half of every tile row, or of the second one."""
     stage = 0
@@ -376,7 +414,7 @@ def consume(
     while head >= 0:
         stage, phase = attend(
             o_desc, lse, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
-            rows, tile_rows, heads, scale, WHO, LIVE, STAGES,
+            rows, tile_rows, heads, scale, WHO, LIVE, STAGES, PIECES, OUT_IN_Q,
         )  # fmt: skip
         q_phase ^= 1
         slot, slot_phase = advance_stage(slot, slot_phase, 2)
@@ -394,24 +432,37 @@ def forward(
     q_desc, k_desc, v_desc, o_desc, lse, drawn,
     table, count, index, live, order, table_stride, n_table, width,
     rows, batch_heads, heads, group, mask_batch, mask_head, section, scale,
-    LIVE: gl.constexpr, STAGES: gl.constexpr,
+    LIVE: gl.constexpr, STAGES: gl.constexpr, PIECES: gl.constexpr, OUT_IN_Q: gl.constexpr,
 ):  # fmt: skip
     """out = softmax(q k^T) v over the visible pairs and lse, its natural log-sum-exp; `scale` includes log2(e).
 
-    The TMA descriptors are those of [batch, heads, length, head dim] with blocks of one head: 64 rows of q and out,
-    128 of k and v. `drawn` is a zero, and is one again afterwards. Grid: as many programs as fit at once, at most one
-    for each tile row of each head. Four warps, and five more that the kernel adds.
+    The TMA descriptors are those of [batch, heads, length, head dim] with blocks of one head: 64 rows of q and out, a
+    step's of k and v; of q and k a piece of the head dim, of v and out the next power of two of it. `drawn` is a zero,
+    and is one again afterwards. OUT_IN_Q: the output leaves from where the queries were, for want of shared memory.
+
+    Grid: as many programs as fit at once, at most one for each tile row of each head. Four warps, and five more that
+    the kernel adds.
     """
-    D: gl.constexpr = q_desc.block_type.shape[3]
+    WIDTH: gl.constexpr = q_desc.block_type.shape[3]
     DV: gl.constexpr = v_desc.block_type.shape[3]
+    STEP: gl.constexpr = k_desc.block_type.shape[2]
     TYPE: gl.constexpr = q_desc.dtype
     PLAIN: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
     BARRIER: gl.constexpr = mbarrier.MBarrierLayout()
+    OUT: gl.constexpr = gl.NVMMASharedLayout.get_default_for([HALF, DV], TYPE)
+    q = gl.allocate_shared_memory(
+        TYPE, [2 * PIECES, HALF, WIDTH], gl.NVMMASharedLayout.get_default_for([HALF, WIDTH], TYPE)
+    )
+    if OUT_IN_Q:  # the first block of the first consumer's queries, the last one of the second's
+        out = reinterpreted(q, TYPE, [2 * PIECES * WIDTH // DV, HALF, DV], OUT)
+    else:
+        out = gl.allocate_shared_memory(TYPE, [2, HALF, DV], OUT)
+    KEYS_LAYOUT: gl.constexpr = gl.NVMMASharedLayout.get_default_for([STEP, WIDTH], TYPE)
     shared = ForwardShared(
-        gl.allocate_shared_memory(TYPE, [2, HALF, D], gl.NVMMASharedLayout.get_default_for([HALF, D], TYPE)),
-        gl.allocate_shared_memory(TYPE, [STAGES, TILE, D], gl.NVMMASharedLayout.get_default_for([TILE, D], TYPE)),
-        gl.allocate_shared_memory(TYPE, [STAGES, TILE, DV], gl.NVMMASharedLayout.get_default_for([TILE, DV], TYPE)),
-        gl.allocate_shared_memory(TYPE, [2, HALF, DV], gl.NVMMASharedLayout.get_default_for([HALF, DV], TYPE)),
+        q,
+        gl.allocate_shared_memory(TYPE, [STAGES * PIECES, STEP, WIDTH], KEYS_LAYOUT),
+        gl.allocate_shared_memory(TYPE, [STAGES, STEP, DV], gl.NVMMASharedLayout.get_default_for([STEP, DV], TYPE)),
+        out,
         gl.allocate_shared_memory(gl.float32, [2, HALF], PLAIN),
         gl.allocate_shared_memory(gl.int32, [8, 1], PLAIN),
         gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
@@ -424,12 +475,12 @@ def forward(
         gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
     )
     for k in gl.static_range(2):
-        mbarrier.init(shared.q_full.index(k), count=1)
+        mbarrier.init(shared.q_full.index(k), count=PIECES)
         mbarrier.init(shared.q_empty.index(k), count=1)
         mbarrier.init(shared.row_full.index(k), count=1)
         mbarrier.init(shared.row_empty.index(k), count=2)
     for k in gl.static_range(STAGES):
-        mbarrier.init(shared.k_full.index(k), count=1)
+        mbarrier.init(shared.k_full.index(k), count=PIECES)
         mbarrier.init(shared.k_empty.index(k), count=2)
         mbarrier.init(shared.v_full.index(k), count=1)
         mbarrier.init(shared.v_empty.index(k), count=2)
@@ -438,13 +489,16 @@ def forward(
     tile_rows = gl.cdiv(rows, TILE)
     gl.warp_specialize(
         [
-            (consume, (o_desc, lse, mask, shared, rows, tile_rows, heads, scale, 0, LIVE, STAGES)),
-            (consume, (o_desc, lse, mask, shared, rows, tile_rows, heads, scale, 1, LIVE, STAGES)),
+            (consume, (o_desc, lse, mask, shared, rows, tile_rows, heads, scale, 0, LIVE, STAGES, PIECES, OUT_IN_Q)),
+            (consume, (o_desc, lse, mask, shared, rows, tile_rows, heads, scale, 1, LIVE, STAGES, PIECES, OUT_IN_Q)),
             (
                 produce,
-                (q_desc, k_desc, v_desc, mask, shared, drawn, tile_rows, batch_heads, heads, group, section, STAGES),
+                (
+                    q_desc, k_desc, v_desc, mask, shared, drawn, tile_rows, batch_heads, heads, group, section,
+                    STAGES, PIECES,
+                ),
             ),
         ],
         [4, 1],
         [240, 24],
-    )
+    )  # fmt: skip

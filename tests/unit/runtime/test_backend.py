@@ -48,7 +48,7 @@ def test_unknown_backends(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (torch.bfloat16, (128, 64), (128, 128), None),
         (torch.float32, (128, 128), (128, 128), "its kernels take bfloat16 and float16, got float32"),
-        (torch.float16, (64, 32), (128, 128), "its kernels take head dims of 64 and 128, got 64 and 32"),
+        (torch.float16, (64, 32), (128, 128), "its kernels take head dims from 48 to 256, got 64 and 32"),
         (torch.float16, (64, 64), (128, 64), "its kernels take tiles of 128 x 128, the descriptor has 128 x 64"),
     ],
 )
