@@ -174,7 +174,9 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
         cell["ms"].setdefault(name, {})[phase] = milliseconds
         if phase in OPERATIONS:
             cell["tflops"].setdefault(name, {})[phase] = OPERATIONS[phase] * operations / milliseconds / 1e9
-        cell["host_us"].setdefault(name, {})[phase] = timing.host_us(function, options.device)
+        cell["host_us"].setdefault(name, {})[phase] = timing.host_us(
+            function, options.device, milliseconds=milliseconds
+        )
     for contender, described in running if options.device != "cpu" else ():
         graphs: dict[str, Any] = {}
         if options.graphs:

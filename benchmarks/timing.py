@@ -52,8 +52,12 @@ def interleaved(functions: Mapping[str, Function], rounds: int, device: str) -> 
     return samples
 
 
-def host_us(function: Function, device: str, calls: int = 20) -> float:
-    """Microseconds of host time per call, the GPU idle at the start and its queue never full. The best of three."""
+def host_us(function: Function, device: str, calls: int = 20, milliseconds: float = 0.0) -> float:
+    """Microseconds of host time per call, the GPU idle at the start and its queue never full. The best of three.
+
+    `milliseconds`: what a call takes the GPU, if it is known; of long ones fewer are made, since all must end.
+    """
+    calls = max(FEWEST_CALLS, min(calls, int(SLICE_MS / milliseconds))) if milliseconds else calls
     best = float("inf")
     for _ in range(1 if device == "cpu" else 3):
         synchronize(device)
