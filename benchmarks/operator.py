@@ -7,8 +7,8 @@ bf16, B=1, 32 query heads, 8 key/value heads, D=128 unless told otherwise. Each 
 it is timed, the descriptor's facts and its area are checked, and out, dq, dk and dv of every contender are compared
 with float32, all of them. Then forward, backward, both, and preprocessing are timed in interleaved rounds in this
 process: CUDA events around back-to-back calls, medians, the L2 cache not flushed; with --graphs also a replay of both
-as a CUDA graph, for every contender that can be captured. --warm 14 first compiles all cells in 14 processes, into the
-compilers' caches on disk, so that the timing process need not: FlashAttention-4 compiles for most of a minute.
+as a CUDA graph, for every contender that can be captured. FlashAttention-4 compiles for most of a minute a cell:
+--processes 14 prepares 14 cells at a time, each in its own process, and then times them in turn, the others at rest.
 
 Rates count visible pairs: 4 * pairs * heads * D operations forward, 2.5 times that backward. A peer that this machine
 lacks is left out by name; a cell or a peer that fails is reported, and the rest goes on. Exits with 1 if cmir failed or
@@ -18,7 +18,6 @@ was wrong anywhere.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime
 import functools
 import gc
@@ -28,11 +27,10 @@ import os
 import platform
 import shlex
 import statistics
-import subprocess
 import sys
+import tempfile
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +39,7 @@ import torch
 from benchmarks import exact, timing
 from benchmarks.contenders import PEERS, Contender, Tensors, Unavailable
 from benchmarks.masks import MASKS, SUITES, Case
+from benchmarks.turns import Prepared, wait_for_turn
 
 START = time.monotonic()
 
@@ -75,44 +74,6 @@ def make_tensors(case: Case, options: argparse.Namespace) -> Tensors:
         for heads in (options.heads, options.kv_heads, options.kv_heads, options.heads)
     )
     return q, k, v, dout
-
-
-def warm(options: argparse.Namespace, clock: Clock) -> None:
-    """Fills the compilers' caches on disk: every cell once, each in a process of its own, `options.warm` at a time."""
-    cells = [(name, length) for length in options.lengths for name in options.mask]
-    settings = [
-        "--dtype",
-        options.dtype,
-        "--dim",
-        options.dim,
-        "--heads",
-        options.heads,
-        "--kv-heads",
-        options.kv_heads,
-    ]
-
-    def compile_cell(cell: tuple[str, int]) -> None:
-        command = ["--once", "--mask", cell[0], "--lengths", cell[1], "--peers", ",".join(options.peers), *settings]
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.operator", *map(str, command)],
-            capture_output=True, text=True, timeout=max(1.0, clock.left),
-        )  # fmt: skip
-        words = "" if done.returncode == 0 else f" FAILED: {done.stderr[-1000:]}"
-        clock.say(f"warm: {cell[0]} {cell[1]}{words}")
-
-    with ThreadPoolExecutor(options.warm) as pool:
-        list(pool.map(compile_cell, cells))
-
-
-def once(options: argparse.Namespace) -> None:
-    """Runs every contender of every cell once. What fails here is reported where it is measured."""
-    for length in options.lengths:
-        for name in options.mask:
-            case = EVERY[name](length, options.device)
-            for peer in options.peers:
-                with contextlib.suppress(Exception):
-                    contender = PEERS[peer](case, make_tensors(case, options), options.device)
-                    contender.results(contender.described())
 
 
 def poison(tensors: Tensors) -> None:
@@ -164,6 +125,10 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
         if right or not mine:
             running.append((contender, described))
     del want
+    if options.wait:
+        free(options.device)
+        timing.synchronize(options.device)
+        wait_for_turn()
     timed = {(c.name, phase): f for c, described in running for phase, f in c.phases(described).items()}
     samples = timing.interleaved({" ".join(key): f for key, f in timed.items()}, options.rounds, options.device)
     medians = {name: statistics.median(times) for name, times in samples.items()}
@@ -240,11 +205,53 @@ def run(options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
                 report_failure("cmir", error, cell, clock)
             clock.longest = max(clock.longest, time.monotonic() - begin)
             write(report, options)
-            gc.collect()
-            if options.device != "cpu":
-                torch.cuda.empty_cache()
+            free(options.device)
     write(report, options)
     return report
+
+
+def free(device: str) -> None:
+    gc.collect()
+    if device != "cpu":
+        torch.cuda.empty_cache()
+
+
+def run_in_processes(options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
+    """As `run`, each cell in a process of its own: some are compiled and compared side by side, then timed in turn."""
+    report = about(options)
+    report["cells"] = []
+    cells = [(name, length) for length in options.lengths for name in options.mask]
+    with tempfile.TemporaryDirectory() as folder:
+        for first in range(0, len(cells), options.processes):
+            part = [
+                (name, length, path, Prepared(of_one_cell(name, length, path, options, clock)))
+                for name, length in cells[first : first + options.processes]
+                for path in [Path(folder, f"{name}-{length}.json")]
+            ]
+            for *_, process in part:
+                process.said.wait(max(1.0, clock.left))
+            clock.say(f"{len(part)} cells are prepared")
+            for name, length, path, process in part:
+                in_time = process.turn(clock.left)
+                if in_time and path.exists():
+                    cell = json.loads(path.read_text())["cells"][0]
+                else:
+                    why = "its process ended early" if in_time else "out of time"
+                    cell = {"mask": name, "length": length, "failed": {}, "skipped": why}
+                report["cells"].append(cell)
+                write(report, options)
+    return report
+
+
+def of_one_cell(name: str, length: int, path: Path, options: argparse.Namespace, clock: Clock) -> list[str]:
+    """What to give Python for one cell of this run."""
+    settings = {
+        "mask": name, "lengths": length, "peers": ",".join(options.peers), "json": path, "rounds": options.rounds,
+        "budget": clock.left, "dtype": options.dtype, "heads": options.heads, "kv-heads": options.kv_heads,
+        "dim": options.dim, "device": options.device,
+    }  # fmt: skip
+    flags = ["--wait", *(["--graphs"] if options.graphs else [])]
+    return ["-m", "benchmarks.operator", *flags, *(f"--{key}={value}" for key, value in settings.items())]
 
 
 def about(options: argparse.Namespace) -> dict[str, Any]:
@@ -386,11 +393,13 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--graphs", action="store_true", help="time forward and backward as a CUDA graph, too")
     parser.add_argument(
-        "--warm", type=int, default=0, metavar="PROCESSES", help="compile all cells first, in processes"
+        "--processes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="prepare N cells at a time, each in a process, and time in turn",
     )
-    parser.add_argument(
-        "--once", action="store_true", help="run every contender once, and time nothing: what --warm does"
-    )
+    parser.add_argument("--wait", action="store_true", help="once prepared, wait for a line of input before timing")
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
     parser.add_argument("--heads", type=int, default=32)
     parser.add_argument("--kv-heads", type=int, default=8)
@@ -406,15 +415,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     options = parse()
     clock = Clock(options.budget)
-    if options.warm or options.once:
-        # Read when flash_attn.cute is imported: what it compiles is kept for other processes.
-        os.environ["FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED"] = "1"
-    if options.once:
-        once(options)
-        return 0
-    if options.warm:
-        warm(options, clock)
-    report = run(options, clock)
+    report = run_in_processes(options, clock) if options.processes else run(options, clock)
     print(table(report), flush=True)
     broken = [c for c in report["cells"] if c.get("right") is False or "cmir" in c.get("failed", {})]
     return 1 if broken else 0
