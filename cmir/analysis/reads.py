@@ -16,6 +16,7 @@ checked.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from cmir.analysis.linear import comparison, from_linear, linear, negate, simplify
@@ -44,7 +45,7 @@ from cmir.dialects.expr import (
 from cmir.dialects.maskspec import RegionOp, SpecOp, length_name
 
 if TYPE_CHECKING:
-    from cmir.analysis.facts import Fact
+    from cmir.analysis.facts import Fact, Facts
 
 IS_AN_ENTRY = " is an entry of "
 """In the text of every such fact, and of no other."""
@@ -134,6 +135,11 @@ def _for_some(literal: Expr, index: Expr, first: Expr, last: Expr) -> Expr:
     if not slope or depends(rest, index.name):
         return TRUE
     return substitute(comparison(literal.op, gap), {index: last if slope > 0 else first})
+
+
+def with_reads(facts: Facts, spec: SpecOp) -> Facts:
+    """The facts of a spec, and after them the entries that its rule reads of free tables: all that is checked."""
+    return replace(facts, facts=(*facts.facts, *reads_of(spec)))
 
 
 def is_read(text: str) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from xdsl.dialects.builtin import ModuleOp
 
 from cmir.analysis.facts import Facts, facts_of
-from cmir.analysis.reads import is_read, reads_of
+from cmir.analysis.reads import is_read, with_reads
 from cmir.dialects.attention import KernelOp, TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
@@ -66,7 +65,7 @@ class CompiledMask:
         """The metadata that are lengths of others, which need not be given."""
         self._spec = next(op for op in module.walk() if isinstance(op, SpecOp))
         self.facts: Facts = facts_of(self._spec)
-        self.checked: Facts = replace(self.facts, facts=(*self.facts.facts, *reads_of(self._spec)))
+        self.checked: Facts = with_reads(self.facts, self._spec)
         """The facts, and after them the entries that the rule reads of free tables: what is checked of a batch."""
         self._tables = {op.axis.data: op for op in module.walk() if isinstance(op, TableOp)}
         self._preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
@@ -285,6 +284,9 @@ class CompiledMask:
         *,
         rows: int | None = None,
         cols: int | None = None,
+        cu_seqlens: Any = None,
+        cu_seqlens_k: Any = None,
+        sequence: int | None = None,
         tile: tuple[int, int] | None = None,
         **metadata: Any,
     ) -> None:
@@ -292,9 +294,12 @@ class CompiledMask:
 
         Args:
             path: the file; its name says the format. Pictures need matplotlib (`pip install 'cmir[view]'`).
-            rows, cols: the lengths; drawn if both are left out.
+            rows, cols: the lengths; drawn if both are left out, of a pack those of its sequences.
+            cu_seqlens, cu_seqlens_k: many sequences in one row of tokens, as of `dense`: a picture shows all in their
+                places.
+            sequence: of a pack the one to show, alone; a page shows one.
             tile: rows and columns of a tile; by default what suits the size.
-            metadata: as of `dense`, of one sequence; what is left out is drawn so that the facts hold.
+            metadata: as of `dense`; what is left out is drawn so that the facts hold, but of a pack all are given.
 
         Raises:
             CmirError: an unknown format, too many pairs for it, or a file that cannot be written.
@@ -303,11 +308,19 @@ class CompiledMask:
         from cmir.view.load import lower_spec
         from cmir.view.output import format_of, write
 
-        if self.is_packed or metadata.keys() & {"cu_seqlens", "cu_seqlens_k"}:
-            raise CmirError(f"mask {self.name!r}: view shows one sequence; give its own lengths and metadata")
-        lowered = lower_spec(self._surface, kernels=format_of(str(path)) == "html")
+        if self.is_packed:
+            raise CmirError(f"mask {self.name!r} is packed: give cu_seqlens to the view of the mask it was made from")
+        kind = format_of(str(path))
+        lowered = lower_spec(self._surface, kernels=kind == "html")
         metadata = completed(self.name, self.sizes, metadata)
-        write(lowered.scene(lowered.metadata(rows, cols, metadata)), lowered, str(path), tile)
+        if cu_seqlens is None:
+            if cu_seqlens_k is not None or sequence is not None:
+                raise MetadataError(f"mask {self.name!r}: cu_seqlens_k and sequence go with cu_seqlens, not given here")
+            scene = lowered.scene(lowered.metadata(rows, cols, metadata))
+        else:
+            self._require_one_sequence()
+            scene = lowered.pack(rows, cols, cu_seqlens, cu_seqlens_k, metadata, sequence)
+        write(scene, lowered, str(path), tile)
 
     def describe(
         self,

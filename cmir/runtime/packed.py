@@ -55,6 +55,15 @@ class Longest(NamedTuple):
         return one_way(*tile), one_way(tile[1], tile[0])
 
 
+class Subject(NamedTuple):
+    """What the host knows of a mask whose sequences are packed."""
+
+    name: str
+    facts: Facts
+    checked: Facts
+    """The facts, and the reads of free tables."""
+
+
 _FORM = "an int32 or int64 tensor [S + 1], where S is the number of sequences"
 
 
@@ -70,11 +79,11 @@ def _spans(mask: CompiledMask) -> dict[str, tuple[str, str]]:
     return dict(zip(_free(mask), zip(names[::2], names[1::2], strict=True), strict=True))
 
 
-def _free(mask: CompiledMask) -> list[str]:
+def _free(mask: Subject | CompiledMask) -> list[str]:
     return [p.name for p in mask.facts.parameters if p.kind == "free"]
 
 
-def _refuse_shared(mask: CompiledMask, table: str, sequences: int) -> None:
+def _refuse_shared(mask: Subject | CompiledMask, table: str, sequences: int) -> None:
     """A fact that relates the entries of a table to a sequence is checked for the sequences that have entries."""
     if sequences < 2:
         return
@@ -87,7 +96,7 @@ def _refuse_shared(mask: CompiledMask, table: str, sequences: int) -> None:
             )
 
 
-def _of_one_sequence(mask: CompiledMask, fact: Fact) -> bool:
+def _of_one_sequence(mask: Subject | CompiledMask, fact: Fact) -> bool:
     free = {*_free(mask), *(length_name(t) for t in _free(mask)), *(() if fact.over is None else fact.over[:1])}
     expressions = (fact.condition, *(() if fact.over is None else fact.over[1:]))
     return any(free_names(e) - free for e in expressions)
@@ -220,7 +229,7 @@ def _host_form(p: Parameter) -> str:
 
 
 def _host_values(
-    mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
+    mask: Subject | CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
 ) -> tuple[np.ndarray, np.ndarray, dict[str, list[np.ndarray]]]:
     """Both cumulative lengths and the metadata as arrays; of a free table also where each sequence's part lies."""
     from cmir.runtime.host_metadata import require_lengths
@@ -245,7 +254,7 @@ def _host_values(
     return cu, cu_k, values
 
 
-def _host_entries(mask: CompiledMask, p: Parameter, value: Any, sequences: int) -> list[np.ndarray]:
+def _host_entries(mask: Subject | CompiledMask, p: Parameter, value: Any, sequences: int) -> list[np.ndarray]:
     """Entries, and where those of each sequence begin and end."""
     import numpy as np
 
@@ -260,7 +269,12 @@ def _host_entries(mask: CompiledMask, p: Parameter, value: Any, sequences: int) 
 
 
 def _array(
-    mask: CompiledMask, name: str, value: Any, form: str, length: int | None = None, entries: int | None = None
+    mask: Subject | CompiledMask,
+    name: str,
+    value: Any,
+    form: str,
+    length: int | None = None,
+    entries: int | None = None,
 ) -> np.ndarray:
     """The value as int64 [length], or [length, entries]."""
     import numpy as np
@@ -288,7 +302,7 @@ class Sequence(NamedTuple):
 
 
 def sequences(
-    mask: CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
+    mask: Subject | CompiledMask, rows: int, cols: int, cu_seqlens: Any, cu_seqlens_k: Any, given: Mapping[str, Any]
 ) -> list[Sequence]:
     """The sequences of a pack, each with the metadata that its rule is run with.
 

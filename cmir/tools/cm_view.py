@@ -2,6 +2,7 @@
 
     cm-view spec.mlir --rows 64 --meta history=24 -o mask.html
     cm-view spec.mlir                                            as text, metadata drawn
+    cm-view spec.mlir --cu-seqlens 0,5,12 --meta history=2,3 -o pack.png
 
 Errors look as those of `cm-opt`.
 """
@@ -34,10 +35,17 @@ def _run(argv: Sequence[str]) -> int:
     registry = Registry.installed()
     name, text = read_input(options.spec)
     lowered = lower(text, name, _statics(options.static), context=registry.context(), kernels=kind == "html")
-    metadata = lowered.metadata(options.rows, options.cols, parse_metadata(options.meta), options.seed)
-    if metadata.drawn:
-        print(f"drawn: {shlex.join(metadata.arguments())}", file=sys.stderr)
-    scene = lowered.scene(metadata)
+    given = parse_metadata(options.meta)
+    if options.cu_seqlens is not None:
+        pack = options.cu_seqlens, options.cu_seqlens_k, given, options.sequence
+        scene = lowered.pack(options.rows, options.cols, *pack)
+    elif options.cu_seqlens_k is not None or options.sequence is not None:
+        raise CmirError("--cu-seqlens-k and --sequence go with --cu-seqlens, which was not given")
+    else:
+        metadata = lowered.metadata(options.rows, options.cols, given, options.seed)
+        if metadata.drawn:
+            print(f"drawn: {shlex.join(metadata.arguments())}", file=sys.stderr)
+        scene = lowered.scene(metadata)
     if kind == "text":
         from cmir.view.text import drawing
 
@@ -64,6 +72,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="a metadatum: an int, 1,2,3, JSON or @FILE.json; @FILE.json alone gives all by name; may be repeated",
     )
+    parser.add_argument(
+        "--cu-seqlens",
+        type=_lengths,
+        metavar="0,INT,..",
+        help="where the sequences of a pack begin, and where the last ends: scalars are one for each, a table per row "
+        "has the entries of one after another, all are given; the picture is of the whole pack",
+    )
+    parser.add_argument("--cu-seqlens-k", type=_lengths, metavar="0,INT,..", help="the same of columns, if others")
+    parser.add_argument("--sequence", type=_length, metavar="N", help="of a pack the sequence to show, alone")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="draw what is left out from this seed (0)")
     parser.add_argument(
         "--static", action="append", default=[], metavar="NAME=INT", help="another value for a static; may be repeated"
@@ -76,6 +93,12 @@ def _length(text: str) -> int:
     if not re.fullmatch(r"\d+", text):
         raise argparse.ArgumentTypeError(f"expected an int of at least 0, got '{text}'")
     return int(text)
+
+
+def _lengths(text: str) -> list[int]:
+    if not re.fullmatch(r"\d+(,\d+)*", text):
+        raise argparse.ArgumentTypeError(f"expected ints with commas, got '{text}'")
+    return [int(part) for part in text.split(",")]
 
 
 def _tile(text: str | None) -> tuple[int, int] | None:

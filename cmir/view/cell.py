@@ -51,7 +51,8 @@ class Clause:
 class Slot:
     """One interval of the row (column) of a pair: `[lo, hi)` as the slot has it here, and as the table writes it.
 
-    `why` says what else keeps it from holding the pair: its condition, its residual, or the slot that took it over.
+    `why` says what else keeps it from holding the pair: its condition, its residual, or the slot that took it over;
+    or which slots it took over, whose clauses are among its `origins` then, and their forms in its `text`.
     """
 
     number: int
@@ -196,6 +197,7 @@ def _slots(scene: Scene, table: TableOp, i: int, j: int) -> tuple[Slot, ...]:
     if region is None:
         return ()
     ends: list[tuple[int, int]] = []
+    parts = [{k} for k in range(len(region.spans))]
     why = [""] * len(region.spans)
     for k, span in enumerate(region.spans):
         lo, hi = (scene.number(e.data, **{table.fixed: line}) for e in (span.lo, span.hi))
@@ -206,7 +208,8 @@ def _slots(scene: Scene, table: TableOp, i: int, j: int) -> tuple[Slot, ...]:
         (alo, ahi), (blo, bhi) = ends[a], ends[b]
         if alo < ahi and blo < bhi and alo < bhi and blo < ahi:
             ends[a], ends[b] = (0, 0), (min(alo, blo), max(ahi, bhi))
-            why[a], why[b] = f"united with slot {b}", why[b]
+            why[a] = f"united with slot {b}"
+            parts[b] |= parts[a]
     out: list[Slot] = []
     for k, (span, (lo, hi)) in enumerate(zip(region.spans, ends, strict=True)):
         holds = lo <= position < hi
@@ -214,7 +217,11 @@ def _slots(scene: Scene, table: TableOp, i: int, j: int) -> tuple[Slot, ...]:
             held = bool(scene.number(span.residual.data, i=i, j=j))
             why[k] = f"'{show(span.residual.data)}' {'holds' if held else 'fails'}"
             holds = held
-        out.append(Slot(k, lo, max(lo, hi), holds, _text(span), span.origins, why[k]))
+        if others := sorted(parts[k] - {k}):
+            why[k] = why[k] or f"united with slot{'s' if len(others) > 1 else ''} {' and '.join(map(str, others))}"
+        united = [region.spans[part] for part in sorted(parts[k])] if lo < hi else [span]
+        origins = tuple(dict.fromkeys(origin for part in united for origin in part.origins))
+        out.append(Slot(k, lo, max(lo, hi), holds, " and ".join(map(_text, united)), origins, why[k]))
     return tuple(out)
 
 

@@ -12,17 +12,19 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from cmir.analysis.facts import facts_of
+from cmir.analysis.reads import with_reads
 from cmir.dialects.attention import KernelOp, TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
-from cmir.errors import SpecError, locate
+from cmir.errors import MetadataError, SpecError, locate
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.masks import spec_mask, with_lengths
 from cmir.runtime.compiling import with_statics
 from cmir.tools import driver
 from cmir.view.metadata import Metadata, complete
+from cmir.view.pack import Pack
 from cmir.view.scene import Scene
 
 PIPELINE = {"rows": "lower-intervals", "cols": "transpose"}
@@ -70,6 +72,45 @@ class Lowered:
         guards = [[int(evaluate(e.data, full, domain)) for e in (r.lo, r.hi)] for r in self.spec.regions_of_rows]
         held = sum(max(lo, 0) < min(hi, len(seen)) for lo, hi in guards)
         return min(share, 1 - share) + held
+
+    def pack(
+        self,
+        rows: int | None,
+        cols: int | None,
+        cu_seqlens: Any,
+        cu_seqlens_k: Any,
+        given: Mapping[str, Any],
+        sequence: int | None = None,
+    ) -> Scene:
+        """Many sequences in one row of tokens, or one of them by its number.
+
+        Args:
+            rows, cols: the lengths with padding; where they are left out there is none.
+            cu_seqlens, cu_seqlens_k, given: as of `CompiledMask.dense`; nothing is drawn.
+            sequence: the one to look at, alone; None: all in their places.
+
+        Raises:
+            MetadataError: as of `CompiledMask.dense`; or there is no such sequence, or none at all.
+        """
+        from cmir.runtime.packed import Subject, sequences
+
+        def length(given: int | None, ends: Any) -> int:
+            return given if given is not None else int(ends[-1]) if len(ends) else 0
+
+        facts = facts_of(self.spec)
+        subject = Subject(facts.name, facts, with_reads(facts, self.spec))
+        rows = length(rows, cu_seqlens)
+        cols = rows if cols is None and cu_seqlens_k is None else length(cols, cu_seqlens_k)
+        found = sequences(subject, rows, cols, cu_seqlens, cu_seqlens_k, given)
+        if not found:
+            raise MetadataError(f"mask {facts.name!r}: a pack without sequences has nothing to look at")
+        scenes = [(s.row, s.col, Scene(self.surface, self.module, s.env)) for s in found]
+        if sequence is None:
+            return Pack(scenes, rows, cols)
+        if not 0 <= sequence < len(found):
+            last = len(found) - 1
+            raise MetadataError(f"sequence {sequence} of mask {facts.name!r}: expected an int from 0 to {last}")
+        return scenes[sequence][2]
 
     def scene(self, metadata: Metadata) -> Scene:
         """The mask under these metadata."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from cmir.errors import CmirError
 from cmir.tools.files import write_output
 from cmir.view.load import Lowered
+from cmir.view.pack import Pack
 from cmir.view.scene import Scene
 
 FORMATS = ("html", "png", "svg")
@@ -36,12 +37,19 @@ def write(scene: Scene, lowered: Lowered, path: str, tile: tuple[int, int] | Non
         tile: rows and columns of a tile; by default what suits the size.
 
     Raises:
-        CmirError: an unknown format, a mask too large for it, matplotlib missing, or a file that cannot be written.
+        CmirError: an unknown format, a mask too large for it, a page of a whole pack, matplotlib missing, or a file
+            that cannot be written.
     """
     longest = max(scene.rows, scene.cols)
     suited = (128, 128) if longest > LARGE else (SMALL, SMALL)
     if format_of(path) == "html":
         from cmir.view.page import page
+
+        if isinstance(scene, Pack):
+            last = len(scene.parts) - 1
+            raise CmirError(
+                f"a page shows one sequence: choose one of the pack, sequence 0 to {last}, or make a picture (.png)"
+            )
 
         write_output(path, page(scene, lowered, tile or suited))
     else:

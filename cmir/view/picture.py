@@ -9,21 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cmir.dialects.expr import show
 from cmir.errors import CmirError
-from cmir.view.colours import FAINT, HIDDEN, INK, TILES, colour, first_numbers
-from cmir.view.scene import SLOTS, Interval, Scene
-
-if TYPE_CHECKING:
-    import numpy as np
+from cmir.view.colours import FAINT, INK, TILES, colour, first_numbers
+from cmir.view.coverage import image, pairs_of_cell
+from cmir.view.scene import Interval, Scene
 
 LISTED = 40
 """Most rows (columns) whose intervals are written beside them."""
 
 CELL = 0.24
 """Inches of a cell whose intervals are written."""
+
+DPI = 150
+"""Pixels of an inch of a PNG."""
+
+WIDTH = 780
+"""Pixels of the longer side of a mask, about: of every cell there are as many."""
 
 
 def save(scene: Scene, path: str, tile: tuple[int, int] | None = None) -> None:
@@ -56,25 +60,37 @@ def save(scene: Scene, path: str, tile: tuple[int, int] | None = None) -> None:
         "ytick.color": INK,
     }
     with matplotlib.rc_context(style):  # pyright: ignore[reportUnknownMemberType]
-        inches = [CELL * n if written else 5.2 * n / max(scene.rows, scene.cols) for n in (scene.cols, scene.rows)]
-        width, height = (max(x, 1.2) for x in inches)
-        rows, cols = scene.intervals("rows"), scene.intervals("cols")
-        beside = max((sum(len(_text(x)) for x in line) + 2 * len(line) for line in rows), default=0) * 0.062
+        size_of_cell = max(map(pairs_of_cell, (scene.rows, scene.cols)))
+        if written:
+            width, height = (max(CELL * n, 1.2) for n in (scene.cols, scene.rows))
+        else:  # whole pixels for every cell, so that none is drawn wider than the next
+            cells = [-(-n // size_of_cell) for n in (scene.cols, scene.rows)]
+            pixels = max(1, WIDTH // max(cells))
+            width, height = (max(pixels * n / DPI, 1.2) for n in cells)
+        rows, cols = (scene.intervals("rows"), scene.intervals("cols")) if written else ([], [])
+        beside = max((sum(_letters(x) for x in line) + 2 * len(line) for line in rows), default=0) * 0.062
         above = max((len(" ".join(map(_text, line))) for line in cols), default=0) * 0.06 + 0.35
         legend = _legend(scene)
         # Inches: [left, mask, intervals of rows, tiles, right] and [legend, mask, columns' intervals, top].
-        names = [len(region.sym_name.data) for region in scene.spec.regions_of_rows]
-        left, top = max(0.95, 0.55 + 0.075 * (max(names) + 1)), (above if written else 0.3) + 0.55
+        names = max((len(name) for name, _, _ in scene.sections()), default=0)
+        digits = len(str(max(scene.rows - 1, 0)))
+        left, top = max(0.95, 0.35 + 0.075 * (names + 1) + 0.1 * digits), (above if written else 0.3) + 0.55
         side = max(beside + 0.3, 1.6) if written else 0.3
         tiles = 0.0 if tile is None else min(width, 2.0)
-        bottom = 0.35 + 0.17 * len(legend)
+        notes = ["■ before an interval: a slot that is united in it"] * any(
+            len(x.parts) > 1 for line in rows for x in line
+        )
+        if size_of_cell > 1:
+            notes.append(f"a cell is {size_of_cell} x {size_of_cell} pairs, the paler the fewer are visible")
+        bottom = 0.35 + 0.17 * (len(legend) + len(notes))
+        left, side, bottom, top = (round(x * DPI) / DPI for x in (left, side, bottom, top))
         size = (left + width + side + tiles + 0.3, bottom + height + top)
         figure: Any = Figure(figsize=size, facecolor="white")
         FigureCanvasAgg(figure)
         box = (left / size[0], bottom / size[1], width / size[0], height / size[1])
         axes: Any = figure.add_axes(box)
-        _pairs(axes, scene, tile)
-        _guards(axes, scene)
+        _pairs(axes, scene, tile, size_of_cell)
+        _sections(axes, scene)
         if written:
             _written(axes, scene, rows, cols)
         if tile is not None:
@@ -97,10 +113,14 @@ def save(scene: Scene, path: str, tile: tuple[int, int] | None = None) -> None:
             y = bottom - 0.30 - 0.17 * k
             figure.text(left / size[0], y / size[1], "■", color=colour(number), fontsize=10, va="center")
             figure.text((left + 0.18) / size[0], y / size[1], text, va="center")
-        said = {"Creator": f"cmir, matplotlib {matplotlib.__version__}", "Description": description(scene, tile)}
-        metadata = {"Date": None, **said} if path.endswith("svg") else None
+        for k, text in enumerate(notes, len(legend)):
+            figure.text(left / size[0], (bottom - 0.30 - 0.17 * k) / size[1], text, color=FAINT, va="center")
+        metadata = None
+        if path.endswith("svg"):
+            said = {"Creator": f"cmir, matplotlib {matplotlib.__version__}", "Description": description(scene, tile)}
+            metadata = {"Date": None, **said}
         try:
-            figure.savefig(path, dpi=150, metadata=metadata)
+            figure.savefig(path, dpi=DPI, metadata=metadata)
         except OSError as error:
             raise CmirError(f"cannot write '{path}': {error.strerror}") from None
 
@@ -112,7 +132,7 @@ def description(scene: Scene, tile: tuple[int, int] | None = None) -> str:
             scene.name,
             scene.dense.astype(int).tolist(),
             *(scene.slots(axis)[0].tolist() for axis in ("rows", "cols")),
-            [[list(map(_text, line)) for line in scene.intervals(axis)] for axis in ("rows", "cols")],
+            [[[_said(x) for x in line] for line in scene.intervals(axis)] for axis in ("rows", "cols")],
             None if tile is None else scene.tile_states(tile).tolist(),
             _legend(scene),
         ]
@@ -122,6 +142,16 @@ def description(scene: Scene, tile: tuple[int, int] | None = None) -> str:
 
 def _text(interval: Interval) -> str:
     return f"[{interval.lo}, {interval.hi})"
+
+
+def _said(interval: Interval) -> str:
+    parts = interval.parts[:-1]
+    return _text(interval) + (f" with {' and '.join(map(str, parts))}" if parts else "")
+
+
+def _letters(interval: Interval) -> int:
+    """How wide it is written: with a mark of two letters for every slot beside its own that it unites."""
+    return len(_text(interval)) + 2 * (len(interval.parts) - 1)
 
 
 def _legend(scene: Scene) -> list[tuple[int, str]]:
@@ -137,59 +167,53 @@ def _legend(scene: Scene) -> list[tuple[int, str]]:
     return out if len(out) <= 9 else [*out[:8], (out[8][0], f"and {len(out) - 8} more")]
 
 
-def _image(numbers: np.ndarray, first: Sequence[int]) -> np.ndarray:
-    """float [rows, cols, 3]: the colour of every pair."""
-    import numpy as np
-    from matplotlib.colors import to_rgb
-
-    out = np.empty((*numbers.shape, 3))
-    out[:] = to_rgb(HIDDEN)
-    for value in np.unique(numbers):
-        if value >= 0:
-            out[numbers == value] = to_rgb(colour(first[int(value) // SLOTS] + int(value) % SLOTS))
-    return out
-
-
-def _pairs(axes: Any, scene: Scene, tile: tuple[int, int] | None) -> None:
+def _pairs(axes: Any, scene: Scene, tile: tuple[int, int] | None, size_of_cell: int) -> None:
     import numpy as np
 
     numbers, _ = scene.slots("rows")
-    extent = (0, scene.cols, scene.rows, 0)
     if scene.rows and scene.cols:
-        image = _image(numbers, first_numbers(scene.tables["rows"]))
-        axes.imshow(image, extent=extent, interpolation="nearest", aspect="auto")
+        shown = image(numbers, first_numbers(scene.tables["rows"]), size_of_cell)
+        # The cells at the edges may reach past the last row and column.
+        reach = [size_of_cell * n for n in shown.shape[:2]]
+        axes.imshow(shown, extent=(0, reach[1], reach[0], 0), interpolation="nearest", aspect="auto")
     axes.set_xlim(0, max(scene.cols, 1))
     axes.set_ylim(max(scene.rows, 1), 0)
     if max(scene.rows, scene.cols) <= 2 * LISTED:
         axes.vlines(np.arange(1, scene.cols), 0, scene.rows, color="white", linewidth=0.6)
         axes.hlines(np.arange(1, scene.rows), 0, scene.cols, color="white", linewidth=0.6)
     if tile is not None:
-        axes.vlines(np.arange(tile[1], scene.cols, tile[1]), 0, scene.rows, color=INK, linewidth=0.6, alpha=0.6)
-        axes.hlines(np.arange(tile[0], scene.rows, tile[0]), 0, scene.cols, color=INK, linewidth=0.6, alpha=0.6)
+        many = max(scene.cols // tile[1], scene.rows // tile[0]) > 16
+        style: Any = {"color": INK, "linewidth": 0.3 if many else 0.6, "alpha": 0.35 if many else 0.6}
+        axes.vlines(np.arange(tile[1], scene.cols, tile[1]), 0, scene.rows, **style)
+        axes.hlines(np.arange(tile[0], scene.rows, tile[0]), 0, scene.cols, **style)
     for axis, length in ((axes.xaxis, scene.cols), (axes.yaxis, scene.rows)):
-        step = next(n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10**9) if length <= 24 * n)
+        most = 24 if length <= 100 else 16 if length <= 1000 else 10  # long numbers are wide
+        step = next(n for d in range(10) for n in (10**d, 2 * 10**d, 5 * 10**d) if length <= most * n)
         ticks = range(0, length, step)
         axis.set_ticks([k + 0.5 for k in ticks], [str(k) for k in ticks])
     axes.tick_params(length=0, labelbottom=False, labeltop=True, pad=2, labelsize=7)
     axes.spines[:].set_visible(False)
 
 
-def _guards(axes: Any, scene: Scene) -> None:
-    """The name of every Region beside its rows, and a line where one ends."""
-    for region in scene.spec.regions_of_rows:
-        lo, hi = scene.guard(region)
+def _sections(axes: Any, scene: Scene) -> None:
+    """The name of every Region, or sequence of a pack, beside its rows, and a line where one ends."""
+    digits, last = len(str(max(scene.rows - 1, 0))), -1.0
+    for name, lo, hi in scene.sections():
         if lo >= hi:
             continue
-        axes.annotate(
-            f"@{region.sym_name.data}",
-            (0, (lo + hi) / 2),
-            xytext=(-20, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            fontweight="bold",
-            annotation_clip=False,
-        )
+        middle = (lo + hi) / 2
+        if last < 0 or middle - last >= scene.rows / 40:  # as many names as can be read
+            last = middle
+            axes.annotate(
+                name,
+                (0, middle),
+                xytext=(-10 - 5 * digits, 0),
+                textcoords="offset points",
+                ha="right",
+                va="center",
+                fontweight="bold",
+                annotation_clip=False,
+            )
         if lo > 0:
             axes.plot([0, scene.cols], [lo, lo], color=INK, linewidth=0.8, linestyle=(0, (3, 3)), clip_on=False)
 
@@ -208,6 +232,12 @@ def _written(axes: Any, scene: Scene, rows: Sequence[Sequence[Interval]], cols: 
                     at, rotation = (scene.cols, k + 0.5), 0
                     place, align = (offset, 0), {"ha": "left", "va": "center"}
                     ink = colour(first[interval.region] + interval.slot)
+                    for part in interval.parts[:-1]:  # what else it is made of
+                        mark: Any = {"color": colour(first[interval.region] + part), "fontsize": 7.5, "va": "center"}
+                        where: Any = {"xytext": (offset, 0), "textcoords": "offset points", "annotation_clip": False}
+                        axes.annotate("■", at, **where, **mark)
+                        offset += 9
+                        place = (offset, 0)
                 else:
                     at, rotation = (k + 0.5, 0), 90
                     place, align = (0, offset), {"ha": "center", "va": "bottom"}

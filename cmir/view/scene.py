@@ -34,12 +34,16 @@ LARGEST = 1 << 26
 
 @dataclass(frozen=True)
 class Interval:
-    """One interval of one row (column): the positions `[lo, hi)`, by slot `slot` of `region`."""
+    """One interval of one row (column): the positions `[lo, hi)`, by slot `slot` of `region`.
+
+    `parts` are the slots that it unites there, this one last.
+    """
 
     region: str
     slot: int
     lo: int
     hi: int
+    parts: tuple[int, ...] = ()
 
 
 class Scene:
@@ -93,6 +97,10 @@ class Scene:
         by_row = isinstance(region, RegionOp) or _table(region).axis.data == "rows"
         return max(lo, 0), min(hi, self.rows if by_row else self.cols)
 
+    def sections(self) -> list[tuple[str, int, int]]:
+        """What the rows are divided into: the name of every Region, and the rows of it that exist."""
+        return [(f"@{r.sym_name.data}", *self.guard(r)) for r in self.spec.regions_of_rows]
+
     def region_of(self, i: int) -> RegionOp | None:
         """The Region that holds a row."""
         guards = ((r, self.guard(r)) for r in self.spec.regions_of_rows)
@@ -116,7 +124,7 @@ class Scene:
         position = np.arange(view.shape[1])
         for number, region in enumerate(table.regions_of_table):
             lo, hi = self.guard(region)
-            for k, (ends, residual) in enumerate(self._ends(table, region, lo, hi)):
+            for k, (ends, residual, _) in enumerate(self._ends(table, region, lo, hi)):
                 held = (ends[0][:, None] <= position) & (position < ends[1][:, None])
                 if residual is not None:
                     held &= residual
@@ -126,15 +134,16 @@ class Scene:
 
     def _ends(
         self, table: TableOp, region: TableRegionOp, lo: int, hi: int
-    ) -> list[tuple[np.ndarray, np.ndarray | None]]:
-        """Of every slot of a region: int64 [2, lines] (empty where it is absent), and the pairs its residual allows."""
+    ) -> list[tuple[np.ndarray, np.ndarray | None, np.ndarray]]:
+        """Of every slot of a region: int64 [2, lines] (empty where it is absent), the pairs its residual allows, and
+        bool [slots, lines], the slots that it unites in each line."""
         import numpy as np
 
         domain = NumpyDomain()
         lines = np.arange(lo, max(lo, hi))
         here = {**self.full_env, table.fixed: lines}
-        out: list[tuple[np.ndarray, np.ndarray | None]] = []
-        for span in region.spans:
+        out: list[tuple[np.ndarray, np.ndarray | None, np.ndarray]] = []
+        for number, span in enumerate(region.spans):
             a, b, some = (evaluate(e, here, domain) for e in (span.lo.data, span.hi.data, span.nonempty))
             ends = np.where(some, np.stack(np.broadcast_arrays(a + 0 * lines, b)), 0)
             residual = None
@@ -144,9 +153,14 @@ class Scene:
                 residual = np.broadcast_to(
                     evaluate(span.residual.data, points, domain), (len(lines), moving.shape[1])
                 ).astype(bool)
-            out.append((ends, residual))
+            united = np.zeros((len(region.spans), len(lines)), dtype=bool)
+            united[number] = True
+            out.append((ends, residual, united))
         for a, b in region.fused:
+            was_there = out[a][0][0] < out[a][0][1]
             fuse(out[a][0], out[b][0])
+            gone = was_there & (out[a][0][0] >= out[a][0][1])
+            out[b][2][:] |= out[a][2] & gone
         return out
 
     def intervals(self, axis: Axis) -> list[list[Interval]]:
@@ -157,10 +171,11 @@ class Scene:
             lo, hi = self.guard(region)
             slots = self._ends(table, region, lo, hi)
             for line in range(lo, hi):
-                for k, (ends, _) in enumerate(slots):
+                for k, (ends, _, united) in enumerate(slots):
                     a, b = (int(e) for e in ends[:, line - lo])
                     if a < b:
-                        out[line].append(Interval(region.sym_name.data, k, a, b))
+                        parts = tuple(map(int, united[:, line - lo].nonzero()[0]))
+                        out[line].append(Interval(region.sym_name.data, k, a, b, parts))
         return out
 
     def tile_states(self, tile: tuple[int, int]) -> np.ndarray:

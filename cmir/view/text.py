@@ -1,4 +1,4 @@
-"""A mask as text: a letter for every slot, and the intervals of every row and column.
+"""A mask as text: a letter for every slot, and the intervals of every row and column, `a+b` where two are united.
 
 @hstu: 6 rows, 6 columns, 18 of 36 pairs visible
   i  012345  columns that row i sees
@@ -55,7 +55,11 @@ def _letter(number: int) -> str:
 def _intervals(scene: Scene, axis: Axis, found: Sequence[Interval]) -> str:
     table = scene.tables[axis]
     first = dict(zip((r.sym_name.data for r in table.regions_of_table), first_numbers(table), strict=True))
-    return "  ".join(f"{_letter(first[x.region] + x.slot)} [{x.lo}, {x.hi})" for x in found)
+
+    def letters(x: Interval) -> str:
+        return "+".join(_letter(first[x.region] + part) for part in x.parts)
+
+    return "  ".join(f"{letters(x)} [{x.lo}, {x.hi})" for x in found)
 
 
 def _legend(scene: Scene, axis: Axis) -> list[str]:

@@ -93,7 +93,8 @@ function visiblePairs(mask, $) {
   return out;
 }
 
-// The slots of one row (column): [{span, slot, lo, hi, why}], empty ones too; `why` says what emptied one.
+// The slots of one row (column): [{span, slot, lo, hi, why, parts}], empty ones too; `why` says what emptied one, or
+// which it has taken over; `parts` are the spans that it unites.
 function slotsOfLine(mask, $, axis, line) {
   const table = mask.tables[axis];
   const number = table.regions.findIndex((r) => r.lo($) <= line && line < r.hi($));
@@ -102,17 +103,23 @@ function slotsOfLine(mask, $, axis, line) {
   const at = axis === "rows" ? [line, 0] : [0, line];
   const out = region.spans.map((span, slot) => {
     if (span.when && !span.when.holds($, ...at)) {
-      return { region: number, slot, span, lo: 0, hi: 0, why: `'${span.when.text}' fails` };
+      return { region: number, slot, span, lo: 0, hi: 0, parts: [span], why: `'${span.when.text}' fails` };
     }
     const lo = span.lo($, ...at);
-    return { region: number, slot, span, lo, hi: Math.max(lo, span.hi($, ...at)), why: "" };
+    return { region: number, slot, span, lo, hi: Math.max(lo, span.hi($, ...at)), parts: [span], why: "" };
   });
   for (const [a, b] of region.fuse) {
     const [x, y] = [out[a], out[b]];
     if (x.lo < x.hi && y.lo < y.hi && x.lo < y.hi && y.lo < x.hi) {
       [y.lo, y.hi] = [Math.min(x.lo, y.lo), Math.max(x.hi, y.hi)];
       [x.lo, x.hi, x.why] = [0, 0, `united with slot ${b}`];
+      y.parts = region.spans.filter((span) => x.parts.includes(span) || y.parts.includes(span));
     }
+  }
+  for (const s of out) {
+    const others = s.parts.filter((span) => span !== s.span).map((span) => region.spans.indexOf(span));
+    if (others.length) s.why = s.why || `united with slot${others.length > 1 ? "s" : ""} ${others.join(" and ")}`;
+    if (s.lo >= s.hi) s.parts = [s.span];
   }
   return out;
 }

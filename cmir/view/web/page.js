@@ -211,10 +211,10 @@ function showCell() {
     const slots = said.slots[axis];
     for (const slot of slots.length > 2 * FEW ? slots.filter((s) => s.lo < s.hi) : slots) {
       const row = text(table, "tr", "");
-      text(row, "td", "").append(chip(slot.span.number), `slot ${slot.slot}`);
+      text(row, "td", "").append(...slot.parts.map((span) => chip(span.number)), `slot ${slot.slot}`);
       text(row, "td", slot.lo < slot.hi ? `[${slot.lo}, ${slot.hi})` : "empty");
       text(row, "td", [slot.holds ? `holds ${other}` : "", slot.why].filter(Boolean).join(", "), "faint");
-      text(row, "td", slot.span.text, "faint");
+      text(row, "td", slot.parts.map((span) => span.text).join(" and "), "faint");
     }
     const now = byId(`${axis}-${line}`);
     if (now) {
@@ -241,7 +241,7 @@ function showLists() {
       if (!live.length && axis === "cols") cell.textContent = "is seen by no row";
       for (const slot of live) {
         const rest = slot.span.residual ? ` where ${slot.span.residual.text}` : "";
-        cell.append(chip(slot.span.number), `[${slot.lo}, ${slot.hi})${rest}   `);
+        cell.append(...slot.parts.map((span) => chip(span.number)), `[${slot.lo}, ${slot.hi})${rest}   `);
       }
     }
   }

@@ -86,8 +86,14 @@ def test_a_pair_that_is_not_there():
 def test_fused_slots_say_where_they_went():
     mask = zoo.load("vertical_slash", verticals=2, slashes=1)
     said = mask.explain(5, 3, rows=8, vertical=[3, 3], slash=[2])
-    assert [s.why for s in said.row_slots] == ["united with slot 1", "united with slot 2", ""]
+    assert [s.why for s in said.row_slots] == ["united with slot 1", "united with slot 2", "united with slots 0 and 1"]
     assert [s.holds for s in said.row_slots] == [False, False, True]
+    # Its clauses and its forms are those of all that are one here.
+    parts = [s.text for s in mask.explain(7, 0, rows=8, vertical=[0, 6], slash=[4]).row_slots]
+    assert said.row_slots[2].text == " and ".join(parts) and len(parts) == 3
+    origins = mask.explain(7, 0, rows=8, vertical=[0, 6], slash=[4]).row_slots
+    assert [s.why for s in origins] == ["", "", ""]
+    assert said.row_slots[2].origins == tuple(dict.fromkeys(o for s in origins for o in s.origins))
 
 
 def test_pairs_of_a_pack():

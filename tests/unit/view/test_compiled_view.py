@@ -49,8 +49,6 @@ def test_what_is_refused(tmp_path: Path):
         mask.view(tmp_path / "a.pdf")
     with pytest.raises(cmir.MetadataError, match="no metadatum 'histry'"):
         mask.view(tmp_path / "a.html", rows=4, histry=2)
-    with pytest.raises(cmir.CmirError, match="view shows one sequence"):
-        mask.view(tmp_path / "a.html", rows=4, cu_seqlens=[0, 4])
 
 
 def test_a_spec_that_was_never_in_a_file_is_its_own_source(tmp_path: Path):

@@ -26,6 +26,7 @@ SMALL = {
     "topk_blocks": {"block": 4, "window": 5},
     "block_diffusion": {"block": 4},
     "gemma3": {"window": 6},
+    "sinks_window": {"window": 4, "sinks": 3},
     "hstu_meta": {"context": 2, "window": 4, "full": 3},
 }
 """Statics with which a mask of the zoo shows what it does at 20 to 40 rows."""
