@@ -21,6 +21,15 @@ class PassEntry(NamedTuple):
     help: str
 
 
+GROUPS = {
+    "lint": "Looking at a spec",
+    "layout": "From a rule to the intervals of every row",
+    "transpose": "To columns, and to packs",
+    "choose-axis": "To kernels",
+}
+"""The title in `cm-opt --help` of the passes that begin with this one."""
+
+
 PASSES = (
     PassEntry(
         "lint", "cmir.passes.lint", "Lint", "Warn of parts of rules, Regions, metadata and facts that change nothing."

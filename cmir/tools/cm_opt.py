@@ -110,8 +110,8 @@ def _run(argv: Sequence[str]) -> int:
 
 def _information(line: CommandLine, registry: Registry) -> str | None:
     """The text of the options that ask for one, instead of a compilation."""
-    if "--help" in line:
-        return help_text(registry)
+    if "--help" in line or "--help-all" in line:
+        return help_text(registry, everything="--help-all" in line)
     if "--version" in line:
         from importlib.metadata import version
 

@@ -16,7 +16,7 @@ from cmir.errors import CmirError
 from cmir.tools.located_parser import suggestion
 from cmir.tools.pipeline import describe_options, flag_to_pipeline
 from cmir.tools.registry import Registry
-from cmir.universe import PASSES
+from cmir.universe import GROUPS, PASSES
 
 
 class Option(NamedTuple):
@@ -58,6 +58,7 @@ OPTIONS = {
         Option(("--explain-slots",), "", "print of every pair of intervals of a spec why it is one slot or two"),
         Option(("--version",), "", "print the versions of cmir and xDSL"),
         Option(("-h", "--help"), "", "print this"),
+        Option(("--help-all",), "", "print this, and the names of all installed passes"),
     ),
 }
 
@@ -165,28 +166,39 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield option.flags[-1], value
 
 
-def help_text(registry: Registry) -> str:
-    """What `--help` prints; imports no pass."""
-    ours = {entry.name for entry in PASSES}
+def help_text(registry: Registry, everything: bool = False) -> str:
+    """What `--help` prints, and with `everything` `--help-all`; imports no pass."""
     lines = [
         "usage: cm-opt [PASS or OPTION]... [FILE]",
         "",
         "Lower attention masks, one pass at a time: read MLIR from FILE (or standard input), run the passes in the",
         "order given, print the result. Any PASS takes options as --PASS=option=value,option=value.",
         "",
-        "Passes, in the order of the pipeline:",
-        *_columns((f"--{entry.name}", entry.help) for entry in PASSES),
+        "Passes, in the order of the pipeline",
     ]
+    for entry in PASSES:
+        if entry.name in GROUPS:
+            lines.append(f" {GROUPS[entry.name]}:")
+        lines += _columns([(f"--{entry.name}", entry.help)])
     if registry.loaded:
         about = ((f"--{name}", _doc(registry.passes[name]()).partition("\n")[0]) for name in registry.loaded)
         lines += ["", "Passes from --load:", *_columns(about)]
+    for package, names in sorted(registry.passes_of_packages().items(), key=lambda pair: pair[0] == "xdsl"):
+        if package != "xdsl":
+            lines += ["", f"Passes of {package}:", _wrapped(names)]
+        elif everything:
+            lines += ["", "Passes of xDSL, of which --cse, --canonicalize and --dce are useful here:", _wrapped(names)]
+        else:
+            count = len(names)
+            lines += ["", f"Passes of xDSL: --cse, --canonicalize, --dce and {count - 3} more, see --help-all"]
     for title, group in OPTIONS.items():
         rows = ((_left(option), option.help) for option in group)
         lines += ["", f"{title}:", *_columns(rows)]
-    others = ", ".join(sorted(set(registry.passes) - ours - set(registry.loaded)))
-    wrapped = fill(others, 110, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-    lines += ["", "Other installed passes (of xDSL's, --cse, --canonicalize and --dce are useful here):", wrapped]
     return "\n".join(lines) + "\n" + _EXPECTATIONS + _EXAMPLES
+
+
+def _wrapped(names: Sequence[str]) -> str:
+    return fill(", ".join(names), 110, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _left(option: Option) -> str:

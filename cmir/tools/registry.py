@@ -87,8 +87,20 @@ class Registry:
         """Who has a name for good: another file, cmir or xDSL; None: a package that a file may stand in for."""
         if (kind, name) in self.files:
             return f"'{self.files[kind, name]}'"
-        package = getattr(factory, "__module__", "cmir").partition(".")[0]
+        package = _package(factory)
         return package if package in ("cmir", "xdsl") else None
+
+    def passes_of_packages(self) -> dict[str, list[str]]:
+        """The passes that are neither cmir's nor loaded from a file, by the package that brings them."""
+        out: dict[str, list[str]] = {}
+        for name in sorted(set(self.passes) - set(CMIR.all_passes) - set(self.loaded)):
+            out.setdefault(_package(self.passes[name]), []).append(name)
+        return out
+
+
+def _package(factory: Callable[[], Any]) -> str:
+    """Who brings a factory; those of cmir's universe have no module of their own."""
+    return getattr(factory, "__module__", "cmir").partition(".")[0]
 
 
 @cache

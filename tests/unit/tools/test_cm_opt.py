@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from xdsl.passes import ModulePass
+from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from cmir.errors import CmirError
 from cmir.tools.cm_opt import main
 from cmir.tools.registry import Registry
+from cmir.universe import GROUPS, PASSES
 
 GOOD = "func.func @f() {\n  func.return\n}\n"
 
@@ -222,6 +224,31 @@ def test_help_names_every_pass_of_the_pipeline(capsys: pytest.CaptureFixture[str
     flags = [line.split()[0] for line in text.splitlines() if line.startswith("  --")]
     assert flags.index("--dnf-normalize") < flags.index("--merge-slots") < flags.index("--lower-attention")
     assert all(len(line) <= 120 for line in text.splitlines())
+    assert "\n To kernels:\n  --choose-axis " in text
+    assert set(GROUPS) < {entry.name for entry in PASSES}
+
+
+def test_help_names_the_passes_of_others_briefly_unless_it_is_asked(capsys: pytest.CaptureFixture[str]):
+    assert main(["--help"]) == 0
+    brief = capsys.readouterr().out
+    (line,) = (line for line in brief.splitlines() if line.startswith("Passes of xDSL"))
+    more = len(get_all_passes()) - 3
+    assert line == f"Passes of xDSL: --cse, --canonicalize, --dce and {more} more, see --help-all"
+    assert "riscv" not in brief and len(brief.splitlines()) < 80
+    assert main(["--help-all"]) == 0
+    everything = capsys.readouterr().out
+    assert all(name in everything for name in get_all_passes())
+    assert set(brief.splitlines()) - set(everything.splitlines()) == {line}
+
+
+def test_passes_of_other_packages_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    def factory() -> None: ...
+
+    factory.__module__ = "another.passes"
+    installed = {**Registry.installed().passes, "of-another": factory, "and-more": factory}
+    monkeypatch.setattr(Registry, "installed", lambda: Registry({}, installed, {}))  # pyright: ignore[reportArgumentType]
+    assert main(["--help"]) == 0
+    assert "\nPasses of another:\n  and-more, of-another\n\nPasses of xDSL" in capsys.readouterr().out
 
 
 def test_a_closed_pipe_is_quiet(spec: str):
