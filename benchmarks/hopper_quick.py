@@ -1,6 +1,6 @@
 """The Hopper kernels in half a minute, for whoever tunes them: forward and backward beside the portable kernels.
 
-    python -m benchmarks.hopper_quick [causal:4096 hstu:16384 clear_patches:8192 ...] [--heads 32 8] [--dim 128]
+    python -m benchmarks.hopper_quick [causal:4096 hstu:16384 clear_patches:8192 ...] [--heads 32 8] [--dim 192 128]
 
 bf16, B=1. Medians of 5 interleaved rounds, TFLOP/s of visible pairs; at 1024 tokens also host time and CUDA graphs.
 Nothing is compared with a reference: `benchmarks.operator` and tests/gpu do that.
@@ -21,16 +21,15 @@ from benchmarks.timing import graph_ms, host_us, interleaved
 
 CASES = ("causal:1024", "causal:4096", "causal:16384", "hstu:16384", "shared_prompt:16384", "clear_patches:16384")
 BACKENDS = ("gluon", "triton")
-PASSES = {"forward": 4, "backward": 10}
-"""Operations for each visible pair and column of a head."""
+PASSES = {"forward": (2, 2), "backward": (6, 4)}
+"""Operations for each visible pair and column of a head of q and k, and of a head of v."""
 
 
-def functions(case: masks.Case, heads: tuple[int, int], dim: int) -> dict[str, Callable[[], Any]]:
+def functions(case: masks.Case, heads: tuple[int, int], dims: tuple[int, int]) -> dict[str, Callable[[], Any]]:
     """What is timed: `forward gluon`, `backward gluon`, ..."""
     desc, n = case.describe("cuda"), case.tokens
-    q, k, v, dout = (
-        torch.randn(1, count, n, dim, device="cuda", dtype=torch.bfloat16) for count in (*heads, heads[1], heads[0])
-    )
+    shapes = zip((*heads, heads[1], heads[0]), (dims[0], dims[0], dims[1], dims[1]), strict=True)
+    q, k, v, dout = (torch.randn(1, count, n, dim, device="cuda", dtype=torch.bfloat16) for count, dim in shapes)
     inputs = [x.requires_grad_() for x in (q, k, v)]
     attention: Any = cmir.attention
     found: dict[str, Callable[[], Any]] = {}
@@ -45,14 +44,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", default=CASES, metavar="mask:length")
     parser.add_argument("--heads", nargs=2, type=int, default=(32, 8), help="query heads, key/value heads")
-    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--dim", nargs="+", type=int, default=[128], help="head dim of q and k, and of v if another")
     arguments = parser.parse_args()
-    heads = (arguments.heads[0], arguments.heads[1])
+    heads, dims = (arguments.heads[0], arguments.heads[1]), (arguments.dim[0], arguments.dim[-1])
     for text in arguments.cases:
         name, _, length = text.partition(":")
         case = getattr(masks, name)(int(length), "cuda")
-        timed = functions(case, heads, arguments.dim)
-        work = {key: count * heads[0] * arguments.dim * case.area for key, count in PASSES.items()}
+        timed = functions(case, heads, dims)
+        work = {key: (a * dims[0] + b * dims[1]) * heads[0] * case.area for key, (a, b) in PASSES.items()}
         print(f"{name} {case.tokens}", flush=True)
         for what, times in interleaved(timed, 5, "cuda").items():
             ms = statistics.median(times)

@@ -1,6 +1,6 @@
 """Launch configurations of the attention kernels: one table, looked up, never tuned at run time.
 
-The 16-bit rows for head dimension 128 are the best of sweeps on an H200 (benchmarks/kernels.py, figures in
+The 16-bit rows for head dimensions 128 and 256 are the best of sweeps on an H200 (benchmarks/kernels.py, figures in
 benchmarks/NOTES.md); the others were chosen for the registers and shared memory that they take.
 """
 
@@ -44,7 +44,7 @@ _TABLE: tuple[tuple[int, int, SlotClass, Config], ...] = (
     (64, 16, "many", Config(Block(128, 64, 8, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (128, 16, "few", Config(Block(64, 64, 4, 3), Block(64, 128, 8, 3), Block(128, 64, 8, 3), True)),
     (128, 16, "many", Config(Block(64, 64, 4, 2), Block(32, 64, 4, 3), Block(64, 64, 4, 2), False)),
-    (256, 16, "few", Config(Block(128, 64, 8, 2), Block(32, 64, 8, 2), Block(64, 32, 8, 2), True)),
+    (256, 16, "few", Config(Block(128, 64, 8, 2), Block(64, 64, 8, 1), Block(64, 64, 8, 1), True)),
     (256, 16, "many", Config(Block(64, 64, 8, 2), Block(16, 64, 8, 2), Block(64, 16, 8, 2), False)),
     (128, 32, "many", Config(Block(16, 16, 4, 2), Block(16, 16, 4, 1), Block(16, 16, 4, 1), True)),
     (256, 32, "many", Config(Block(16, 16, 8, 2), Block(16, 16, 8, 1), Block(16, 16, 8, 1), True)),

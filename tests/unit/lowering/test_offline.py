@@ -62,13 +62,14 @@ for even in (False,):  # ragged lengths: the larger kernels
         ("strided", 128, 0, 340),
         ("hstu by bits", 64, 0, 120),
         ("hstu", 96, 0, 500),
-        ("hstu", 256, 0, 200),
+        ("hstu", 256, 0, 1800),
         ("clear", 256, 0, 256),
     ],
 )
 def test_attention_compiles_for_hopper(name: str, dim: int, forward: int, backward: int) -> None:
     """`forward`, `backward`: bytes that may spill, the larger of triton 3.6 (hstu: 128, strided: 260) and 3.9 (484,
-    324) and some room; of head dim 256 that of triton 3.6 (hstu: 96, clear: 128)."""
+    324) and some room; of head dim 256 that of triton 3.6 (hstu: 1648, and
+    still faster than less with smaller blocks; clear: 128)."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}']\n" + COMPILE
     lines = [line.split() for line in offline.run(script, Path(__file__).parent).splitlines()]
     assert len(lines) >= 2
