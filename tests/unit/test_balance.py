@@ -8,9 +8,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.balance import dealt, drawn, utilization, visited  # noqa: E402
-from benchmarks.masks import SUITES  # noqa: E402
-from benchmarks.turns import Prepared  # noqa: E402
+from benchmarks.balance import dealt, drawn, utilization, visited
+from benchmarks.masks import SUITES
+from benchmarks.turns import Prepared
 
 
 def test_whoever_is_free_takes_the_next() -> None:
