@@ -26,14 +26,14 @@ MAX_PLANS = MAX_BLOCKS = 1024
 
 
 class Form(NamedTuple):
-    """A [B, H, L, D] tensor but for its address, and the block [1, 1, rows, width] of it that TMA moves."""
+    """A tensor but for its address, and the block of it that TMA moves."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: torch.dtype
-    rows: int
-    width: int
+    block: tuple[int, ...]
     swizzle: int
+    """Bytes of the pattern in which shared memory has a block's lines."""
 
 
 class Address:
@@ -63,16 +63,14 @@ class Blocks:
 
 
 def make_block(form: Form, address: int) -> Any:
-    """The TensorDescriptor of a tensor; one of [L] rather than [B, H, L, D] is moved by blocks of `rows`."""
+    """The TensorDescriptor of a tensor at an address."""
     gl: Any = import_module("triton.experimental.gluon.language")
     host: Any = import_module("triton.experimental.gluon.nvidia.hopper")
-    rank = len(form.shape)
     # Where there is one of something, its stride is never used, and need not be one that TMA takes.
     strides = [s if n > 1 else 16 for n, s in zip(form.shape, form.strides, strict=True)]
-    block = [1, 1, form.rows, form.width] if rank > 1 else [form.rows]
-    layout = gl.NVMMASharedLayout(form.swizzle, 8 * form.dtype.itemsize, rank)
+    layout = gl.NVMMASharedLayout(form.swizzle, 8 * form.dtype.itemsize, len(form.shape))
     base = Address(address, form.dtype)
-    return host.TensorDescriptor(base, list(form.shape), [*strides[:-1], 1], block, layout)
+    return host.TensorDescriptor(base, list(form.shape), [*strides[:-1], 1], list(form.block), layout)
 
 
 def splits_of(tiles: int, group: int, processors: int) -> int:
@@ -104,24 +102,25 @@ class BackwardPlan:
         self.compiled: list[Any] = [None, None, None]
 
         # fp32 memory: statistics of rows, the accumulator of dq, and those of dk and dv where programs share them.
-        of_stats, of_q, of_k = 2 * batch * heads * padded, q.numel(), k.numel() if splits > 1 else 0
+        of_stats, of_q = 2 * batch * heads * padded, batch * heads * padded * dim
+        of_k = k.numel() if splits > 1 else 0
         self.splits = splits
         self.floats = of_stats + of_q + 2 * of_k
-        self.sums = 4 * of_stats, 4 * (of_stats + of_q), 4 * (of_stats + of_q + of_k)
+        self.sums = 4 * of_stats, 4 * (of_stats + (of_q if of_k else 0)), 4 * (of_stats + of_k + (of_q if of_k else 0))
         self.gradients = [(x.shape, x.stride()) for x in (like(q, dim), like(k, dim), like(v, dim))]
         self.copied = [not is_readable(x) for x in (q, k, v, dout)]
         strides = [contiguous(x.shape) if c else x.stride() for x, c in zip((q, k, v, dout), self.copied, strict=True)]
-        half = (torch.float32, QUERIES, dim // 2, 128)
-        whole = (q.dtype, QUERIES, dim, 128)
+        half = (torch.float32, (1, 1, QUERIES, dim // 2), 128)
+        whole = (q.dtype, (1, 1, QUERIES, dim), 128)
         kept = self.gradients[1:] if splits == 1 else [(k.shape, contiguous(k.shape))] * 2
         forms = [
             Form(q.shape, strides[0], *whole),
             # Swizzled by as many bytes as a head has columns: see the kernel.
-            Form(k.shape, strides[1], q.dtype, KEYS, dim, dim),
-            Form(v.shape, strides[2], q.dtype, KEYS, dim, 128),
+            Form(k.shape, strides[1], q.dtype, (1, 1, KEYS, dim), dim),
+            Form(v.shape, strides[2], q.dtype, (1, 1, KEYS, dim), 128),
             Form(q.shape, strides[3], *whole),
-            Form((of_stats,), (1,), torch.float32, 2 * QUERIES, 1, 0),
-            Form(q.shape, contiguous(q.shape), *half),
+            Form((of_stats,), (1,), torch.float32, (2 * QUERIES,), 0),
+            Form((of_q // 256, 256), (256, 1), torch.float32, (dim // 8, 256), 0),
             *(Form(shape, stride, *(whole if splits == 1 else half)) for shape, stride in kept),
         ]
         self.blocks = [Blocks(form) for form in forms]
@@ -133,7 +132,7 @@ class BackwardPlan:
         self.types = (
             (*[q.dtype] * 2, *[torch.float32] * 4),
             (*[torch.int32] * 5,),
-            (torch.float32, *[q.dtype] * 3),
+            (*[torch.float32] * 3, *[q.dtype] * 3),
         )
         self.numbers = (
             (*out.stride()[:3], *strides[3][:3], rows, heads, (of_q + 2 * of_k) // dim),
@@ -166,14 +165,14 @@ class BackwardPlan:
             dlse = dlse.clone()
         stats, of_out, of_lse, of_grad = memory.data_ptr(), out.data_ptr(), lse.data_ptr(), dout.data_ptr()
         of_dq, of_dk, of_dv = dq.data_ptr(), dk.data_ptr(), dv.data_ptr()
-        dq_sum, dk_sum, dv_sum = (stats + offset for offset in self.sums)
+        dq_sum, dk_sum, dv_sum = sums = [stats + offset for offset in self.sums]
         self._launch(0, (), (of_out, of_grad, of_lse, of_lse if dlse is None else dlse.data_ptr(), stats, dq_sum), ())
         kept = (of_dk, of_dv) if self.splits == 1 else (dk_sum, dv_sum)
         moved = (q.data_ptr(), k.data_ptr(), v.data_ptr(), of_grad, stats, dq_sum, *kept)
         blocks = [blocks.at(place) for blocks, place in zip(self.blocks, moved, strict=True)]
         schedule = desc.memory.data_ptr()
         self._launch(1, blocks, [schedule + offset for offset in self.offsets], (scale * _LOG2_E, scale))
-        self._launch(2, (), (dq_sum, of_dq, of_dk, of_dv), (scale,))
+        self._launch(2, (), (*sums, of_dq, of_dk, of_dv), (scale,))
         return dq, dk, dv
 
     def _launch(self, which: int, blocks: Sequence[Any], addresses: Sequence[int], scales: Sequence[float]) -> None:

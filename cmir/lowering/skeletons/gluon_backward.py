@@ -129,6 +129,33 @@ def block_layout(D):
     return gl.BlockedLayout([1, 8], [256 // D, D // 8], [4, 1], [1, 0])
 
 
+@gluon.constexpr_function
+def columns_layout():
+    """Of what a step's QUERIES columns have: each thread that of its own columns, side by side."""
+    return gl.DistributedLinearLayout([[1], [2], [4], [8]], [[16], [32], [0], [0], [0]], [[0], [0]], [], [64])
+
+
+@gluon.jit
+def by_thread(column):
+    """Where the threads' own columns are side by side: the place of column 8 i + 2 c + e is 16 c + 2 i + e."""
+    return column // 2 % 4 * 16 + column // 8 * 2 + column % 2
+
+
+@gluon.jit
+def of_columns(buffer):
+    """What is in `buffer` for each column, by thread, as a vector over the columns of scores."""
+    found = buffer.load(columns_layout()).reshape([4, 8, 2]).permute((1, 0, 2)).reshape([64])
+    return gl.convert_layout(found, gl.SliceLayout(0, score_layout(QUERIES)), assert_trivial=True)
+
+
+@gluon.jit
+def as_fragments(x):
+    """An accumulator [64, N] as [N / 4, 256], each thread's registers by fours, side by side: shared memory takes them
+    without conflicts. Row 16 w + 8 h + r, column 8 i + 2 c + e has the place (i, w, r, c, h, e)."""
+    N: gl.constexpr = x.shape[1]
+    return x.reshape([4, 2, 8, N // 8, 4, 2]).permute((3, 0, 2, 4, 1, 5)).reshape([N // 4, 256])
+
+
 @gluon.jit(do_not_specialize=["rows", "heads", "cleared"])
 def backward_begin(
     out, dout, lse, dlse, stats, accumulators,
@@ -136,7 +163,7 @@ def backward_begin(
     D: gl.constexpr, HAS_DLSE: gl.constexpr,
 ):  # fmt: skip
     """stats [batch * heads, rows rounded up to KEYS / QUERIES, 2, QUERIES]: the log-sum-exps of a step's rows, then
-    their deltas. `cleared` lines of D fp32 accumulators become zero.
+    their deltas, both `by_thread`. `cleared` lines of D fp32 accumulators become zero.
 
     Grid: (rows rounded up / QUERIES * batch * heads,)."""
     L: gl.constexpr = block_layout(D)
@@ -157,7 +184,7 @@ def backward_begin(
     empty = log_sum == float("-inf")
     if HAS_DLSE:
         delta -= gl.load(dlse + head * rows + line, mask=inside, other=0.0)
-    stats += (head * blocks + block) * (2 * QUERIES) + line % QUERIES
+    stats += (head * blocks + block) * (2 * QUERIES) + by_thread(line % QUERIES)
     gl.store(stats, gl.where(empty, float("inf"), log_sum * 1.4426950408889634))
     gl.store(stats + QUERIES, gl.where(empty, 0.0, delta))
 
@@ -172,50 +199,71 @@ def backward_begin(
 
 
 @gluon.jit
-def rounded(source, target, head, heads, block, length, stride_b, stride_h, stride_m, factor, D: gl.constexpr):
-    """QUERIES rows of the accumulator `source` [batch * heads, length, D], times `factor`, into `target`."""
+def rounded(source, target, head, heads, block, length, stride_b, stride_h, stride_m, D: gl.constexpr):
+    """QUERIES rows of the accumulator `source` [batch * heads, length, D] into `target`."""
     L: gl.constexpr = block_layout(D)
     line = block * QUERIES + gl.arange(0, QUERIES, gl.SliceLayout(1, L))
     column = gl.arange(0, D, gl.SliceLayout(0, L))[None, :]
     inside = (line < length)[:, None]
     row = line.to(gl.int64)[:, None]
     head = head.to(gl.int64)
-    x = gl.load(source + (head * length + row) * D + column, mask=inside, other=0.0) * factor
+    x = gl.load(source + (head * length + row) * D + column, mask=inside, other=0.0)
     target += (head // heads) * stride_b + (head % heads) * stride_h
     gl.store(target + row * stride_m + column, x.to(target.dtype.element_ty), mask=inside)
 
 
+@gluon.jit
+def rounded_fragments(
+    source, target, head, heads, block, length, stride_b, stride_h, stride_m, factor, D: gl.constexpr
+):
+    """The same for dq, whose accumulator is [batch * heads, blocks, 2, D / 2 as fragments, 256]: of each step the two
+    consumers' columns."""
+    L: gl.constexpr = block_layout(D)
+    FRAGMENTS: gl.constexpr = gl.BlockedLayout([1, 4], [1, 32], [2, 2], [1, 0])
+    blocks = gl.cdiv(length, KEYS) * (KEYS // QUERIES)
+    head = head.to(gl.int64)
+    first = (head * blocks + block) * (QUERIES * D)
+    place = gl.arange(0, D // 4, gl.SliceLayout(1, FRAGMENTS))[:, None] * 256
+    x = gl.load(source + first + place + gl.arange(0, 256, gl.SliceLayout(0, FRAGMENTS))[None, :])
+    x = x.reshape([2, D // 16, 4, 8, 4, 2, 2]).permute((2, 5, 3, 0, 1, 4, 6)).reshape([QUERIES, D])
+    x = gl.convert_layout(x, L) * factor
+    line = block * QUERIES + gl.arange(0, QUERIES, gl.SliceLayout(1, L))
+    column = gl.arange(0, D, gl.SliceLayout(0, L))[None, :]
+    target += (head // heads) * stride_b + (head % heads) * stride_h
+    where = target + line.to(gl.int64)[:, None] * stride_m + column
+    gl.store(where, x.to(target.dtype.element_ty), mask=(line < length)[:, None])
+
+
 @gluon.jit(do_not_specialize=["rows", "cols", "batch", "heads", "kv_heads"])
 def backward_end(
-    accumulators, dq, dk, dv,
+    dq_sum, dk_sum, dv_sum, dq, dk, dv,
     stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     rows, cols, batch, heads, kv_heads, factor, D: gl.constexpr,
 ):  # fmt: skip
-    """dq from its accumulator [batch, heads, rows, D], and dk and dv from theirs, which follow, as far as the grid
-    asks: (blocks of dq, or all blocks,), a block QUERIES rows of one head."""
+    """dq from its accumulator, and as far as the grid asks dk and dv from theirs, [batch, kv_heads, cols, D].
+
+    Grid: (blocks of dq, or all blocks,), a block QUERIES rows of one head."""
     program = gl.program_id(0)
     q_blocks = gl.cdiv(rows, QUERIES)
     k_blocks = gl.cdiv(cols, QUERIES)
     q_programs = batch * heads * q_blocks
     k_programs = batch * kv_heads * k_blocks
-    dk_accumulator = accumulators + (batch * heads).to(gl.int64) * rows * D
-    dv_accumulator = dk_accumulator + (batch * kv_heads).to(gl.int64) * cols * D
     if program < q_programs:
-        rounded(
-            accumulators, dq, program // q_blocks, heads, program % q_blocks, rows,
+        rounded_fragments(
+            dq_sum, dq, program // q_blocks, heads, program % q_blocks, rows,
             stride_qb, stride_qh, stride_qm, factor, D,
         )  # fmt: skip
     elif program < q_programs + k_programs:
         place = program - q_programs
         rounded(
-            dk_accumulator, dk, place // k_blocks, kv_heads, place % k_blocks, cols,
-            stride_kb, stride_kh, stride_kn, 1.0, D,
+            dk_sum, dk, place // k_blocks, kv_heads, place % k_blocks, cols,
+            stride_kb, stride_kh, stride_kn, D,
         )  # fmt: skip
     else:
         place = program - q_programs - k_programs
         rounded(
-            dv_accumulator, dv, place // k_blocks, kv_heads, place % k_blocks, cols,
-            stride_vb, stride_vh, stride_vn, 1.0, D,
+            dv_sum, dv, place // k_blocks, kv_heads, place % k_blocks, cols,
+            stride_vb, stride_vh, stride_vn, D,
         )  # fmt: skip
 
 
@@ -269,11 +317,11 @@ def backward_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared
 
 @gluon.jit
 def backward_step(
-    dq_desc, shared, words, sequence, head, row, stage, phase, turn, turn_phase, dk, dv, scale,
+    dq_desc, shared, words, line, stage, phase, turn, turn_phase, dk, dv, scale,
     WHO: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
-    """One step of consumer WHO: (stage, phase, turn, turn_phase, dk, dv) after it. MASKED: the tile is a partial one,
-    with the visible `words`."""
+    """One step of consumer WHO, the number `line` of all heads' steps: (stage, phase, turn, turn_phase, dk, dv) after
+    it. MASKED: the tile is a partial one, with the visible `words`."""
     D: gl.constexpr = shared.k.shape[1]
     PART: gl.constexpr = D // 2
     SCORE: gl.constexpr = score_layout(QUERIES)
@@ -288,13 +336,13 @@ def backward_step(
     mbarrier.wait(shared.grad_full.index(stage), phase)
     own_v = shared.v.slice(WHO * OWN, OWN, 0)
     dp = warpgroup_mma(own_v, grad.permute((1, 0)), zero, use_acc=False, is_async=True)
-    lse = stats.slice(0, QUERIES).load(gl.SliceLayout(0, SCORE))
+    lse = of_columns(stats.slice(0, QUERIES))
     score = warpgroup_mma_wait(1, deps=(score,))
     score = score * scale - lse[None, :]
     if MASKED:
         score = select_backward(score, words, QUERIES)
     p = gl.exp2(score)
-    delta = stats.slice(QUERIES, QUERIES).load(gl.SliceLayout(0, SCORE))
+    delta = of_columns(stats.slice(QUERIES, QUERIES))
     p_operand = gl.convert_layout(p.to(query.dtype), operand_layout(D))
     dp, p_operand = warpgroup_mma_wait(0, deps=(dp, p_operand))
     dv = warpgroup_mma(p_operand, grad, dv, is_async=True)
@@ -314,9 +362,9 @@ def backward_step(
     mbarrier.arrive(shared.grad_empty.index(stage), count=1)
     tma.store_wait(0)  # the dq of the step before has left
     leaving = shared.dq.index(WHO)
-    leaving.store(dq)
+    leaving.store(as_fragments(dq))
     fence_async_shared()
-    add_block(dq_desc, [sequence, head, row, WHO * PART], leaving)
+    add_block(dq_desc, [(2 * line + WHO) * (PART // 4), 0], leaving)
     dk, ds_operand = warpgroup_mma_wait(0, deps=(dk, ds_operand))
     mbarrier.arrive(shared.q_empty.index(stage), count=1)
     turn, turn_phase = advance_stage(turn, turn_phase, RING)
@@ -332,13 +380,14 @@ def store_gradient(desc, gradient, buffer, sequence, head, key):
     if desc.dtype == gl.float32:
         PART: gl.constexpr = D // 2
         left, right = gradient.reshape([OWN, 2, PART]).permute((0, 2, 1)).split()
-        buffer.store(gl.convert_layout(left, score_layout(PART)))
+        block = reinterpreted(buffer, gl.float32, [OWN, PART], gl.NVMMASharedLayout(128, 32, 2))
+        block.store(gl.convert_layout(left, score_layout(PART)))
         fence_async_shared()
-        add_block(desc, [sequence, head, key, 0], buffer)
+        add_block(desc, [sequence, head, key, 0], block)
         tma.store_wait(0)
-        buffer.store(gl.convert_layout(right, score_layout(PART)))
+        block.store(gl.convert_layout(right, score_layout(PART)))
         fence_async_shared()
-        add_block(desc, [sequence, head, key, PART], buffer)
+        add_block(desc, [sequence, head, key, PART], block)
     else:
         narrow = reinterpreted(buffer, desc.dtype, [OWN, D], gl.NVMMASharedLayout(128, 16, 2))
         narrow.store(gradient.to(desc.dtype))
@@ -352,6 +401,8 @@ def backward_consume(dq_desc, dk_desc, dv_desc, work, shared, scale, factor, WHO
     D: gl.constexpr = shared.k.shape[1]
     sequence, kv_head, first, members, mask, tile_col = backward_place(work)
     key = tile_col * KEYS + WHO * OWN
+    heads = sequence * (work.kv_heads * work.group)  # of the sequences before
+    blocks = gl.cdiv(work.rows, KEYS) * (KEYS // QUERIES)
     dk = gl.zeros([OWN, D], gl.float32, score_layout(D))
     dv = gl.zeros([OWN, D], gl.float32, score_layout(D))
     stage = 0
@@ -375,16 +426,18 @@ def backward_consume(dq_desc, dk_desc, dv_desc, work, shared, scale, factor, WHO
             for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
                 words = words_backward(slots, table, key, row, work.n_table, live + entry, QUERIES)
                 for head in range(begin, begin + together):
+                    line = (heads + head) * blocks + row // QUERIES
                     stage, phase, turn, turn_phase, dk, dv = backward_step(
-                        dq_desc, shared, words, sequence, head, row, stage, phase, turn, turn_phase, dk, dv, scale,
+                        dq_desc, shared, words, line, stage, phase, turn, turn_phase, dk, dv, scale,
                         WHO, True,
                     )  # fmt: skip
         for entry in range(work.width - full, work.width):
             top = gl.load(index + entry) * KEYS
             for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
                 for head in range(begin, begin + together):
+                    line = (heads + head) * blocks + row // QUERIES
                     stage, phase, turn, turn_phase, dk, dv = backward_step(
-                        dq_desc, shared, 0, sequence, head, row, stage, phase, turn, turn_phase, dk, dv, scale,
+                        dq_desc, shared, 0, line, stage, phase, turn, turn_phase, dk, dv, scale,
                         WHO, False,
                     )  # fmt: skip
     store_gradient(dv_desc, dv, shared.dq.index(WHO), sequence, kv_head, key)
@@ -406,9 +459,10 @@ def backward(
 ):  # fmt: skip
     """Adds to dq and stores dk and dv, or adds to them too where `splits` programs share a group of query heads.
 
-    The TMA descriptors are those of [batch, heads, length, D] tensors, all but that of `stats`, with blocks of one
-    head: QUERIES rows, KEYS columns of k and v. dq, and with splits dk and dv, is an fp32 accumulator, in blocks of
-    half of D. From `table` to `width`: the column schedule. `scale` includes log2(e), `factor` does not.
+    The TMA descriptors are those of [batch, heads, length, D] tensors with blocks of one head: QUERIES rows, KEYS
+    columns of k and v; with splits dk and dv are fp32 accumulators, in blocks of half of D. But `stats` is one vector,
+    and the accumulator of dq is of fragments (`as_fragments`), those of a consumer's step a block. From `table` to
+    `width`: the column schedule. `scale` includes log2(e), `factor` does not.
 
     Grid: (cdiv(cols, KEYS) * batch * kv_heads * splits,)."""
     D: gl.constexpr = q_desc.block_type.shape[3]
@@ -423,7 +477,7 @@ def backward(
         gl.allocate_shared_memory(dtype, [KEYS, D], WIDE),
         gl.allocate_shared_memory(gl.float32, [RING, 2 * QUERIES], stats_desc.layout),
         gl.allocate_shared_memory(dtype, [RING, KEYS, QUERIES], WIDE),
-        gl.allocate_shared_memory(gl.float32, [2, QUERIES, D // 2], gl.NVMMASharedLayout(128, 32, 2)),
+        gl.allocate_shared_memory(gl.float32, [2, D // 8, 256], dq_desc.layout),
         gl.allocate_shared_memory(gl.int64, [1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [RING, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [RING, 1], BARRIER),
