@@ -131,20 +131,21 @@ def block_layout(D):
 
 @gluon.constexpr_function
 def columns_layout():
-    """Of what a step's QUERIES columns have: each thread that of its own columns, side by side."""
-    return gl.DistributedLinearLayout([[1], [2], [4], [8]], [[16], [32], [0], [0], [0]], [[0], [0]], [], [64])
+    """Of what a step's QUERIES columns have: each thread that of its own columns, by fours."""
+    return gl.DistributedLinearLayout([[1], [2], [16], [32]], [[4], [8], [0], [0], [0]], [[0], [0]], [], [64])
 
 
 @gluon.jit
 def by_thread(column):
-    """Where the threads' own columns are side by side: the place of column 8 i + 2 c + e is 16 c + 2 i + e."""
-    return column // 2 % 4 * 16 + column // 8 * 2 + column % 2
+    """Where a thread's own columns are by fours, side by side, those of four threads without a gap: the place of column
+    16 j + 8 i + 2 c + e is 16 j + 4 c + 2 i + e."""
+    return column // 16 * 16 + column // 2 % 4 * 4 + column // 8 % 2 * 2 + column % 2
 
 
 @gluon.jit
 def of_columns(buffer):
     """What is in `buffer` for each column, by thread, as a vector over the columns of scores."""
-    found = buffer.load(columns_layout()).reshape([4, 8, 2]).permute((1, 0, 2)).reshape([64])
+    found = buffer.load(columns_layout()).reshape([4, 4, 2, 2]).permute((0, 2, 1, 3)).reshape([64])
     return gl.convert_layout(found, gl.SliceLayout(0, score_layout(QUERIES)), assert_trivial=True)
 
 
