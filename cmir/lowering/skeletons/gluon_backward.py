@@ -157,6 +157,13 @@ def as_fragments(x):
     return x.reshape([4, 2, 8, N // 8, 4, 2]).permute((3, 0, 2, 4, 1, 5)).reshape([N // 4, 256])
 
 
+@gluon.jit
+def from_fragments(x):
+    """What the fragments of two consumers, [D / 4, 256], are of: [64, D], half of the columns of each."""
+    D: gl.constexpr = x.shape[0] * 4
+    return x.reshape([2, D // 16, 4, 8, 4, 2, 2]).permute((2, 5, 3, 0, 1, 4, 6)).reshape([64, D])
+
+
 @gluon.jit(do_not_specialize=["rows", "heads", "cleared"])
 def backward_begin(
     out, dout, lse, dlse, stats, accumulators,
@@ -226,8 +233,7 @@ def rounded_fragments(
     first = (head * blocks + block) * (QUERIES * D)
     place = gl.arange(0, D // 4, gl.SliceLayout(1, FRAGMENTS))[:, None] * 256
     x = gl.load(source + first + place + gl.arange(0, 256, gl.SliceLayout(0, FRAGMENTS))[None, :])
-    x = x.reshape([2, D // 16, 4, 8, 4, 2, 2]).permute((2, 5, 3, 0, 1, 4, 6)).reshape([QUERIES, D])
-    x = gl.convert_layout(x, L) * factor
+    x = gl.convert_layout(from_fragments(x), L) * factor
     line = block * QUERIES + gl.arange(0, QUERIES, gl.SliceLayout(1, L))
     column = gl.arange(0, D, gl.SliceLayout(0, L))[None, :]
     target += (head // heads) * stride_b + (head % heads) * stride_h

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import cmir
 import cmir.lowering.skeletons as skeletons
@@ -101,3 +102,26 @@ def test_a_table_without_slots_shows_nothing() -> None:
 def test_one_comment_a_slot() -> None:
     with pytest.raises(ValueError, match="2 slots, but comments for 1"):
         interval_hooks("forward", "rows", 2, False, [["a"]])
+
+
+@pytest.mark.parametrize("dim", [64, 128])
+def test_the_accumulator_of_dq_is_read_as_it_was_written(dim: int) -> None:
+    """Every row and column of both consumers' halves, once; and as the kernel's documentation says where."""
+    from cmir.lowering.skeletons import gluon_backward
+
+    x = torch.arange(64 * dim).reshape(64, dim)
+    parts = [gluon_backward.as_fragments.fn(half) for half in x.split(dim // 2, 1)]
+    assert torch.equal(gluon_backward.from_fragments.fn(torch.cat(parts)), x)
+    w, h, r, i, c, e = 2, 1, 5, dim // 16 - 1, 3, 1
+    place = ((((i * 4 + w) * 8 + r) * 4 + c) * 2 + h) * 2 + e
+    assert parts[0].flatten()[place] == x[16 * w + 8 * h + r, 8 * i + 2 * c + e]
+
+
+def test_statistics_stand_by_thread() -> None:
+    from cmir.lowering.skeletons import gluon_backward
+
+    column = torch.arange(64)
+    place = gluon_backward.by_thread.fn(column)
+    assert torch.equal(place.sort().values, column)
+    j, i, c, e = 3, 1, 2, 1
+    assert place[16 * j + 8 * i + 2 * c + e] == 16 * j + 4 * c + 2 * i + e
