@@ -27,7 +27,7 @@ from cmir.lowering.triton import body_of, describe, kernels_of, lowered, origins
 from cmir.lowering.visibility import Axis
 from cmir.lowering.words import interval_hooks, packed_hooks
 
-PARTS = ("hopper", "gluon_forward", "gluon_backward")
+PARTS = ("hopper", "gluon_forward", "gluon_backward", "gluon_backward_wide")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cmir.errors import CmirError, ShapeError
 from cmir.lowering.visibility import LIVE_SLOTS, Kernel, needs_live_test, table_axis
 from cmir.runtime import hopper, hopper_backward
 from cmir.runtime.configs import HEAD_DIMS, Block, Config, attention_config
-from cmir.runtime.hopper_dims import BACKWARD_DIMS
+from cmir.runtime.hopper_dims import backward_dims
 from cmir.runtime.launch import launch, on_device
 from cmir.runtime.tensors import like, usable
 
@@ -297,9 +297,9 @@ def backward(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     """(dq, dk, dv) of checked, `usable` arguments, by the kernels of a backend; lse and dlse are contiguous.
 
-    The Hopper kernels sum dq in no fixed order, and take one head dim, 64 or 128, for q, k and v."""
+    The Hopper kernels sum dq in no fixed order."""
     with on_device(q.device):
-        if backend == "gluon" and not deterministic and q.shape[3] == v.shape[3] and q.shape[3] in BACKWARD_DIMS:
+        if backend == "gluon" and not deterministic and backward_dims(q.shape[3], v.shape[3]):
             return hopper_backward.launch_backward(q, k, v, out, lse, dout, dlse, desc, scale)
         return launch_backward(q, k, v, out, lse, dout, dlse, desc, scale)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from cmir.runtime.hopper import is_readable, kernels, programs, tested
+from cmir.runtime.hopper_dims import backward_dims
 from cmir.runtime.tensors import like
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 _LOG2_E = 1.4426950408889634
 
 KEYS, QUERIES = 128, 64
-"""Columns of a program; rows of a step."""
+"""Columns of a tile; rows of a step."""
+
+LINE = 64
+"""fp32 of accumulators that are cleared side by side."""
 
 CONSUMER_REGISTERS = 240
 """Registers a thread of the two consumers: with 24 for the producer, all that a multiprocessor has."""
@@ -92,36 +96,48 @@ class BackwardPlan:
         has_dlse: bool, desc: Descriptor, splits: int | None = None,
     ) -> None:  # fmt: skip
         batch, heads, rows, dim = q.shape
-        kv_heads, cols = k.shape[1], k.shape[2]
+        kv_heads, cols, value_dim = k.shape[1], k.shape[2], v.shape[3]
+        dims = backward_dims(dim, value_dim)
+        assert dims is not None, "what `attention.backward` asks first"
+        width, value_width = widths = dims[:2]
         group = heads // kv_heads
         tiles = -(-cols // KEYS) * batch * kv_heads
         padded = -(-rows // KEYS) * KEYS
-        splits = splits or splits_of(tiles, group, programs(q.device))
+        splits = splits or splits_of(tiles * (KEYS // dims.keys), group, programs(q.device))
         module = kernels(desc.module)
-        self.kernels = (module.backward_begin, module.backward, module.backward_end)
+        self.kernels = (
+            module.backward_begin,
+            module.backward_wide if dims.wide else module.backward,
+            module.backward_end,
+        )
         self.compiled: list[Any] = [None, None, None]
 
         # fp32 memory: statistics of rows, the accumulator of dq, and those of dk and dv where programs share them.
-        of_stats, of_q = 2 * batch * heads * padded, batch * heads * padded * dim
-        of_k = k.numel() if splits > 1 else 0
+        of_stats, of_q = 2 * batch * heads * padded, batch * heads * padded * width
+        of_k, of_v = (batch * kv_heads * cols * w if splits > 1 else 0 for w in widths)
         self.splits = splits
-        self.floats = of_stats + of_q + 2 * of_k
+        self.floats = of_stats + of_q + of_k + of_v
         self.sums = 4 * of_stats, 4 * (of_stats + (of_q if of_k else 0)), 4 * (of_stats + of_k + (of_q if of_k else 0))
-        self.gradients = [(x.shape, x.stride()) for x in (like(q, dim), like(k, dim), like(v, dim))]
+        self.gradients = [(x.shape, x.stride()) for x in (like(q, dim), like(k, dim), like(v, value_dim))]
         self.copied = [not is_readable(x) for x in (q, k, v, dout)]
         strides = [contiguous(x.shape) if c else x.stride() for x, c in zip((q, k, v, dout), self.copied, strict=True)]
-        half = (torch.float32, (1, 1, QUERIES, dim // 2), 128)
-        whole = (q.dtype, (1, 1, QUERIES, dim), 128)
-        kept = self.gradients[1:] if splits == 1 else [(k.shape, contiguous(k.shape))] * 2
+        if splits == 1:
+            kept = [
+                Form(shape, stride, q.dtype, (1, 1, QUERIES, w), 128)
+                for (shape, stride), w in zip(self.gradients[1:], widths, strict=True)
+            ]
+        else:
+            sums = [torch.Size((batch, kv_heads, cols, w)) for w in widths]
+            kept = [Form(x, contiguous(x), torch.float32, (1, 1, QUERIES, x[3] // 2), 128) for x in sums]
         forms = [
-            Form(q.shape, strides[0], *whole),
-            # Swizzled by as many bytes as a head has columns: see the kernel.
-            Form(k.shape, strides[1], q.dtype, (1, 1, KEYS, dim), dim),
-            Form(v.shape, strides[2], q.dtype, (1, 1, KEYS, dim), 128),
-            Form(q.shape, strides[3], *whole),
+            Form(q.shape, strides[0], q.dtype, (1, 1, QUERIES, width), 128),
+            # Swizzled by as many bytes as a block has columns: see the kernel.
+            Form(k.shape, strides[1], q.dtype, (1, 1, dims.keys, width), min(width, 128)),
+            Form(v.shape, strides[2], q.dtype, (1, 1, dims.keys, value_width), 128),
+            Form(dout.shape, strides[3], q.dtype, (1, 1, QUERIES, value_width), 128),
             Form((of_stats,), (1,), torch.float32, (2 * QUERIES,), 0),
-            Form((of_q // 256, 256), (256, 1), torch.float32, (dim // 8, 256), 0),
-            *(Form(shape, stride, *(whole if splits == 1 else half)) for shape, stride in kept),
+            Form((of_q // 256, 256), (256, 1), torch.float32, (dims.leaving // 4, 256), 0),
+            *kept,
         ]
         self.blocks = [Blocks(form) for form in forms]
 
@@ -135,15 +151,15 @@ class BackwardPlan:
             (*[torch.float32] * 3, *[q.dtype] * 3),
         )
         self.numbers = (
-            (*out.stride()[:3], *strides[3][:3], rows, heads, (of_q + 2 * of_k) // dim),
+            (*out.stride()[:3], *strides[3][:3], rows, heads, (of_q + of_k + of_v) // LINE),
             (stride, positions, desc.widths[1], rows, cols, batch, kv_heads, group, splits, *desc.mask_strides),
             (*(step for _, steps in self.gradients for step in steps[:3]), rows, cols, batch, heads, kv_heads),
         )
-        self.constants = ((dim, has_dlse), (CONSUMER_REGISTERS,), (dim,))
+        self.constants = ((value_dim, has_dlse), (CONSUMER_REGISTERS,), (dim, value_dim))
         blocks_q, blocks_k = (-(-n // QUERIES) * batch * h for n, h in ((rows, heads), (cols, kv_heads)))
         self.grids = (
             (padded // QUERIES * batch * heads, 1, 1),
-            (tiles * splits, 1, 1),
+            (tiles * splits * (KEYS // dims.keys), 1, 1),
             (blocks_q + (2 * blocks_k if splits > 1 else 0), 1, 1),
         )
 
@@ -193,10 +209,11 @@ def launch_backward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
     dout: torch.Tensor, dlse: torch.Tensor | None, desc: Descriptor, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """(dq, dk, dv) of checked, `usable` arguments; lse and dlse are contiguous, v has the head dim of q."""
+    """(dq, dk, dv) of checked, `usable` arguments of head dims that `backward_dims` takes; lse and dlse are
+    contiguous."""
     key = (
-        desc.module, desc.layout, q.dtype, q.device, q.shape, q.stride(), k.shape, k.stride(), v.stride(),
-        out.stride(), dout.stride(), dlse is None,
+        desc.module, desc.layout, q.dtype, q.device, q.shape, q.stride(), k.shape, k.stride(),
+        v.shape, v.stride(), out.stride(), dout.stride(), dlse is None,
     )  # fmt: skip
     plan = _plans.get(key)
     if plan is None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 QK_WIDTHS = (64, 96, 128, 160, 192, 256)
 V_WIDTHS = (64, 128, 256)
-"""Of v and out, accumulated in registers: powers of two."""
+"""Of v and out, accumulated in registers: powers of two. So are q and k in the backward pass."""
 
 MOST_SHARED = 232448
 """Bytes of shared memory that a program can have."""
@@ -80,5 +80,26 @@ def forward_dims(dim: int, value_dim: int) -> Forward | None:
     return Forward(piece, width // piece, value_width, step, stages, out_in_q)
 
 
-BACKWARD_DIMS = (64, 128)
-"""Head dims, of q, k and v alike, that the backward kernels take."""
+class Backward(NamedTuple):
+    """How the backward kernels take a pair of head dims."""
+
+    width: int
+    value_width: int
+    wide: bool
+    """Whether a program owns half a tile of columns (`backward_wide`), for the registers."""
+    leaving: int
+    """Of a consumer's dq of a step, the columns that leave at a time."""
+
+    @property
+    def keys(self) -> int:
+        """Columns of a program."""
+        return 64 if self.wide else 128
+
+
+def backward_dims(dim: int, value_dim: int) -> Backward | None:
+    """How the backward kernels take head dims of q and k, and of v; None: they do not."""
+    width, value_width = width_of(dim, V_WIDTHS), width_of(value_dim, V_WIDTHS)
+    if width is None or value_width is None:
+        return None
+    leaving = 32 if width == value_width == 256 else width // 2
+    return Backward(width, value_width, max(width, value_width) > 128, leaving)

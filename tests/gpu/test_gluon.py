@@ -46,7 +46,7 @@ def test_every_mask_of_the_zoo(number: int, name: str) -> None:
             check_attention(gluon, described(mask, metadata).check(), visible, tensors, with_lse=True)
 
 
-@pytest.mark.parametrize("dim", [64, 128])
+@pytest.mark.parametrize("dim", [64, 96, 128, 256])
 @pytest.mark.parametrize("heads", [(8, 1), (8, 8), (6, 2)])
 def test_any_number_of_programs_may_share_a_group(heads: tuple[int, int], dim: int) -> None:
     from cmir.runtime.hopper_backward import BackwardPlan

@@ -15,6 +15,9 @@ A step, of 64 queries of one head; p and ds are [keys, queries], W the keys that
     ds = p (V[W] dO^T - delta)               dK[W] += ds Q
     dQ[:, half W of the head dim] += ds^T K[:, half W]    of both warpgroups' ds, which they swap in shared memory
 
+The head dims D of q and k, and DV of v, are rounded up to the widths of blocks in shared memory, powers of two: columns
+past them are read as zeros, are zeros in the accumulators, and are not stored.
+
 Where there are too few programs, `splits` of them share a group's heads, and dk and dv are accumulated like dq.
 """
 
@@ -123,6 +126,16 @@ def select_backward(score, words, N: gl.constexpr):
     return select_lines(score, words, N)
 
 
+LINE = gl.constexpr(64)
+"""fp32 that are cleared side by side: a divisor of every accumulator's number."""
+
+
+@gluon.constexpr_function
+def power_of_two(D):
+    """The least one that is not below D."""
+    return 1 << (D - 1).bit_length()
+
+
 @gluon.constexpr_function
 def block_layout(D):
     """Of a [rows, D] block as it is read and written: 8 elements a thread side by side."""
@@ -168,25 +181,27 @@ def from_fragments(x):
 def backward_begin(
     out, dout, lse, dlse, stats, accumulators,
     stride_ob, stride_oh, stride_om, stride_gb, stride_gh, stride_gm, rows, heads, cleared,
-    D: gl.constexpr, HAS_DLSE: gl.constexpr,
+    DV: gl.constexpr, HAS_DLSE: gl.constexpr,
 ):  # fmt: skip
     """stats [batch * heads, rows rounded up to KEYS / QUERIES, 2, QUERIES]: the log-sum-exps of a step's rows, then
-    their deltas, both `by_thread`. `cleared` lines of D fp32 accumulators become zero.
+    their deltas, both `by_thread`. `cleared` lines of LINE fp32 accumulators become zero.
 
     Grid: (rows rounded up / QUERIES * batch * heads,)."""
-    L: gl.constexpr = block_layout(D)
-    CLEAR: gl.constexpr = gl.BlockedLayout([1, 4], [128 // D, D // 4], [4, 1], [1, 0])
+    WIDTH: gl.constexpr = power_of_two(DV)
+    L: gl.constexpr = block_layout(WIDTH)
+    CLEAR: gl.constexpr = gl.BlockedLayout([1, 4], [128 // LINE, LINE // 4], [4, 1], [1, 0])
     blocks = gl.cdiv(rows, KEYS) * (KEYS // QUERIES)
     block = gl.program_id(0) % blocks
     head = (gl.program_id(0) // blocks).to(gl.int64)
     line = block * QUERIES + gl.arange(0, QUERIES, gl.SliceLayout(1, L))
-    column = gl.arange(0, D, gl.SliceLayout(0, L))
+    column = gl.arange(0, WIDTH, gl.SliceLayout(0, L))
     inside = line < rows
+    entries = inside[:, None] & (column < DV)[None, :]
     row = line.to(gl.int64)[:, None]
     out += (head // heads) * stride_ob + (head % heads) * stride_oh
     dout += (head // heads) * stride_gb + (head % heads) * stride_gh
-    o = gl.load(out + row * stride_om + column[None, :], mask=inside[:, None], other=0.0).to(gl.float32)
-    g = gl.load(dout + row * stride_gm + column[None, :], mask=inside[:, None], other=0.0).to(gl.float32)
+    o = gl.load(out + row * stride_om + column[None, :], mask=entries, other=0.0).to(gl.float32)
+    g = gl.load(dout + row * stride_gm + column[None, :], mask=entries, other=0.0).to(gl.float32)
     delta = gl.sum(o * g, 1)
     log_sum = gl.load(lse + head * rows + line, mask=inside, other=float("-inf"))
     empty = log_sum == float("-inf")
@@ -196,26 +211,27 @@ def backward_begin(
     gl.store(stats, gl.where(empty, float("inf"), log_sum * 1.4426950408889634))
     gl.store(stats + QUERIES, gl.where(empty, 0.0, delta))
 
-    # Whole lines of D at a time, so that their mask does not break up the stores.
-    LINES: gl.constexpr = 8192 // D
+    # Whole lines at a time, so that their mask does not break up the stores.
+    LINES: gl.constexpr = 8192 // LINE
     step = gl.num_programs(0) * LINES
-    zero = gl.zeros([LINES, D], gl.float32, CLEAR)
+    zero = gl.zeros([LINES, LINE], gl.float32, CLEAR)
     for first in range(gl.program_id(0) * LINES, cleared, step):
         cleared_line = first + gl.arange(0, LINES, gl.SliceLayout(1, CLEAR))
-        offsets = cleared_line.to(gl.int64)[:, None] * D + gl.arange(0, D, gl.SliceLayout(0, CLEAR))[None, :]
+        offsets = cleared_line.to(gl.int64)[:, None] * LINE + gl.arange(0, LINE, gl.SliceLayout(0, CLEAR))[None, :]
         gl.store(accumulators + offsets, zero, mask=(cleared_line < cleared)[:, None])
 
 
 @gluon.jit
 def rounded(source, target, head, heads, block, length, stride_b, stride_h, stride_m, D: gl.constexpr):
-    """QUERIES rows of the accumulator `source` [batch * heads, length, D] into `target`."""
-    L: gl.constexpr = block_layout(D)
+    """QUERIES rows of the accumulator `source` [batch * heads, length, WIDTH] into `target`."""
+    WIDTH: gl.constexpr = power_of_two(D)
+    L: gl.constexpr = block_layout(WIDTH)
     line = block * QUERIES + gl.arange(0, QUERIES, gl.SliceLayout(1, L))
-    column = gl.arange(0, D, gl.SliceLayout(0, L))[None, :]
-    inside = (line < length)[:, None]
+    column = gl.arange(0, WIDTH, gl.SliceLayout(0, L))[None, :]
+    inside = (line < length)[:, None] & (column < D)
     row = line.to(gl.int64)[:, None]
     head = head.to(gl.int64)
-    x = gl.load(source + (head * length + row) * D + column, mask=inside, other=0.0)
+    x = gl.load(source + (head * length + row) * WIDTH + column, mask=inside, other=0.0)
     target += (head // heads) * stride_b + (head % heads) * stride_h
     gl.store(target + row * stride_m + column, x.to(target.dtype.element_ty), mask=inside)
 
@@ -224,30 +240,31 @@ def rounded(source, target, head, heads, block, length, stride_b, stride_h, stri
 def rounded_fragments(
     source, target, head, heads, block, length, stride_b, stride_h, stride_m, factor, D: gl.constexpr
 ):
-    """The same for dq, whose accumulator is [batch * heads, blocks, 2, D / 2 as fragments, 256]: of each step the two
-    consumers' columns."""
-    L: gl.constexpr = block_layout(D)
+    """The same for dq, whose accumulator is [batch * heads, blocks, 2, WIDTH / 2 as fragments, 256]: of each step the
+    two consumers' columns."""
+    WIDTH: gl.constexpr = power_of_two(D)
+    L: gl.constexpr = block_layout(WIDTH)
     FRAGMENTS: gl.constexpr = gl.BlockedLayout([1, 4], [1, 32], [2, 2], [1, 0])
     blocks = gl.cdiv(length, KEYS) * (KEYS // QUERIES)
     head = head.to(gl.int64)
-    first = (head * blocks + block) * (QUERIES * D)
-    place = gl.arange(0, D // 4, gl.SliceLayout(1, FRAGMENTS))[:, None] * 256
+    first = (head * blocks + block) * (QUERIES * WIDTH)
+    place = gl.arange(0, WIDTH // 4, gl.SliceLayout(1, FRAGMENTS))[:, None] * 256
     x = gl.load(source + first + place + gl.arange(0, 256, gl.SliceLayout(0, FRAGMENTS))[None, :])
     x = gl.convert_layout(from_fragments(x), L) * factor
     line = block * QUERIES + gl.arange(0, QUERIES, gl.SliceLayout(1, L))
-    column = gl.arange(0, D, gl.SliceLayout(0, L))[None, :]
+    column = gl.arange(0, WIDTH, gl.SliceLayout(0, L))[None, :]
     target += (head // heads) * stride_b + (head % heads) * stride_h
     where = target + line.to(gl.int64)[:, None] * stride_m + column
-    gl.store(where, x.to(target.dtype.element_ty), mask=(line < length)[:, None])
+    gl.store(where, x.to(target.dtype.element_ty), mask=(line < length)[:, None] & (column < D))
 
 
 @gluon.jit(do_not_specialize=["rows", "cols", "batch", "heads", "kv_heads"])
 def backward_end(
     dq_sum, dk_sum, dv_sum, dq, dk, dv,
     stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
-    rows, cols, batch, heads, kv_heads, factor, D: gl.constexpr,
+    rows, cols, batch, heads, kv_heads, factor, D: gl.constexpr, DV: gl.constexpr,
 ):  # fmt: skip
-    """dq from its accumulator, and as far as the grid asks dk and dv from theirs, [batch, kv_heads, cols, D].
+    """dq from its accumulator, and as far as the grid asks dk and dv from theirs, [batch, kv_heads, cols, WIDTH].
 
     Grid: (blocks of dq, or all blocks,), a block QUERIES rows of one head."""
     program = gl.program_id(0)
@@ -270,7 +287,7 @@ def backward_end(
         place = program - q_programs - k_programs
         rounded(
             dv_sum, dv, place // k_blocks, kv_heads, place % k_blocks, cols,
-            stride_vb, stride_vh, stride_vn, D,
+            stride_vb, stride_vh, stride_vn, DV,
         )  # fmt: skip
 
 
@@ -330,6 +347,7 @@ def backward_step(
     """One step of consumer WHO, the number `line` of all heads' steps: (stage, phase, turn, turn_phase, dk, dv) after
     it. MASKED: the tile is a partial one, with the visible `words`."""
     D: gl.constexpr = shared.k.shape[1]
+    DV: gl.constexpr = shared.v.shape[1]
     PART: gl.constexpr = D // 2
     SCORE: gl.constexpr = score_layout(QUERIES)
     query = shared.q.index(stage)
@@ -350,7 +368,7 @@ def backward_step(
         score = select_backward(score, words, QUERIES)
     p = gl.exp2(score)
     delta = of_columns(stats.slice(QUERIES, QUERIES))
-    p_operand = gl.convert_layout(p.to(query.dtype), operand_layout(D))
+    p_operand = gl.convert_layout(p.to(query.dtype), operand_layout(DV))
     dp, p_operand = warpgroup_mma_wait(0, deps=(dp, p_operand))
     dv = warpgroup_mma(p_operand, grad, dv, is_async=True)
 
@@ -368,7 +386,7 @@ def backward_step(
     dq, dv, p_operand = warpgroup_mma_wait(1, deps=(dq, dv, p_operand))
     mbarrier.arrive(shared.grad_empty.index(stage), count=1)
     tma.store_wait(0)  # the dq of the step before has left
-    leaving = shared.dq.index(WHO)
+    leaving = reinterpreted(shared.dq.index(WHO), gl.float32, [PART // 4, 256], dq_desc.layout)
     leaving.store(as_fragments(dq))
     fence_async_shared()
     add_block(dq_desc, [(2 * line + WHO) * (PART // 4), 0], leaving)
@@ -406,12 +424,13 @@ def store_gradient(desc, gradient, buffer, sequence, head, key):
 def backward_consume(dq_desc, dk_desc, dv_desc, work, shared, scale, factor, WHO: gl.constexpr):
     """A consumer warpgroup: the keys from WHO * OWN of the tile on."""
     D: gl.constexpr = shared.k.shape[1]
+    DV: gl.constexpr = shared.v.shape[1]
     sequence, kv_head, first, members, mask, tile_col = backward_place(work)
     key = tile_col * KEYS + WHO * OWN
     heads = sequence * (work.kv_heads * work.group)  # of the sequences before
     blocks = gl.cdiv(work.rows, KEYS) * (KEYS // QUERIES)
     dk = gl.zeros([OWN, D], gl.float32, score_layout(D))
-    dv = gl.zeros([OWN, D], gl.float32, score_layout(D))
+    dv = gl.zeros([OWN, DV], gl.float32, score_layout(DV))
     stage = 0
     phase = 0
     turn = 0
@@ -473,18 +492,20 @@ def backward(
 
     Grid: (cdiv(cols, KEYS) * batch * kv_heads * splits,)."""
     D: gl.constexpr = q_desc.block_type.shape[3]
+    DV: gl.constexpr = v_desc.block_type.shape[3]
     dtype: gl.constexpr = q_desc.dtype
     WIDE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     BARRIER: gl.constexpr = mbarrier.MBarrierLayout()
     shared = BackwardShared(
         gl.allocate_shared_memory(dtype, [RING, QUERIES, D], WIDE),
-        gl.allocate_shared_memory(dtype, [RING, QUERIES, D], WIDE),
+        gl.allocate_shared_memory(dtype, [RING, QUERIES, DV], WIDE),
         # Swizzled by D bytes, so that each consumer's half of the columns is whole swizzle patterns.
         gl.allocate_shared_memory(dtype, [KEYS, D], gl.NVMMASharedLayout(D, 16, 2)),
-        gl.allocate_shared_memory(dtype, [KEYS, D], WIDE),
+        gl.allocate_shared_memory(dtype, [KEYS, DV], WIDE),
         gl.allocate_shared_memory(gl.float32, [RING, 2 * QUERIES], stats_desc.layout),
         gl.allocate_shared_memory(dtype, [RING, KEYS, QUERIES], WIDE),
-        gl.allocate_shared_memory(gl.float32, [2, D // 8, 256], dq_desc.layout),
+        # Later what dk and dv leave from too.
+        gl.allocate_shared_memory(gl.float32, [2, max(D, DV) // 8, 256], dq_desc.layout),
         gl.allocate_shared_memory(gl.int64, [1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [RING, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [RING, 1], BARRIER),

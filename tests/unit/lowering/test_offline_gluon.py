@@ -48,4 +48,4 @@ def test_forward_compiles_for_hopper(name: str, dim: int, value_dim: int) -> Non
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}', '{value_dim}']\n" + FORWARD
     shared, _, spills = offline.run(script, Path(__file__).parent).split()
     assert int(shared) <= MOST_SHARED
-    assert int(spills) <= (24 if value_dim <= 128 else 200)
+    assert int(spills) <= (48 if value_dim <= 128 else 200)

@@ -3,7 +3,7 @@
 import pytest
 
 from cmir.runtime.configs import HEAD_DIMS
-from cmir.runtime.hopper_dims import MOST_SHARED, QK_WIDTHS, V_WIDTHS, Forward, forward_dims
+from cmir.runtime.hopper_dims import MOST_SHARED, QK_WIDTHS, V_WIDTHS, Backward, Forward, backward_dims, forward_dims
 
 SMALL = (16, 32)
 BESIDE = 3072  # bytes of shared memory for barriers, and for what passes between threads
@@ -40,3 +40,32 @@ def test_the_table() -> None:
     assert forward_dims(192, 128) == Forward(64, 3, 128, 128, 2, True)
     assert forward_dims(256, 256) == Forward(256, 1, 256, 64, 2, True)
     assert forward_dims(240, 80) == forward_dims(256, 128)
+
+
+def test_the_backward_kernels_take_the_same_head_dims() -> None:
+    for dim in HEAD_DIMS:
+        for value_dim in HEAD_DIMS:
+            taken = backward_dims(dim, value_dim)
+            assert (taken is None) == (forward_dims(dim, value_dim) is None), (dim, value_dim)
+            if taken is not None:
+                assert dim <= taken.width < 2 * dim and value_dim <= taken.value_width < 2 * value_dim
+                assert taken.wide == (max(dim, value_dim) > 128)
+
+
+@pytest.mark.parametrize("value_width", V_WIDTHS)
+@pytest.mark.parametrize("width", V_WIDTHS)
+def test_wide_backward_kernels_fit(width: int, value_width: int) -> None:
+    taken = backward_dims(width, value_width)
+    assert taken is not None
+    if taken.wide:
+        # Two steps of queries and gradients, keys and values, two of weights, the statistics of two steps.
+        shared = 2 * (2 * 64 + 64) * (width + value_width) + 2 * 2 * 64 * 64 + 1024
+        leaving = 2 * 4 * 64 * taken.leaving
+        assert shared + leaving <= MOST_SHARED - 1024
+
+
+def test_the_backward_table() -> None:
+    assert backward_dims(64, 64) == Backward(64, 64, False, 32)
+    assert backward_dims(96, 128) == Backward(128, 128, False, 64)
+    assert backward_dims(192, 128) == Backward(256, 128, True, 128)
+    assert backward_dims(256, 256) == Backward(256, 256, True, 32)
