@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -38,17 +39,20 @@ def elapsed_ms(function: Function, calls: int, device: str) -> float:
 
 
 def interleaved(functions: Mapping[str, Function], rounds: int, device: str) -> dict[str, list[float]]:
-    """Milliseconds per call of each function, one figure a round. Every round times every function, so that clocks and
-    heat are the same for all. The L2 cache is not flushed."""
+    """Milliseconds per call of each function, one figure a round. Every round times every function, in an order of its
+    own: what runs at the power limit is slower after another that does than after one that leaves the GPU cool. The L2
+    cache is not flushed."""
     calls: dict[str, int] = {}
     for name, function in functions.items():
         function()  # compiles, allocates
         once = elapsed_ms(function, 1 if device == "cpu" else FEWEST_CALLS, device)
         calls[name] = 1 if device == "cpu" else max(FEWEST_CALLS, min(MOST_CALLS, round(SLICE_MS / once)))
     samples: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(rounds):
-        for name, function in functions.items():
-            samples[name].append(elapsed_ms(function, calls[name], device))
+    order = list(functions)
+    for turn in range(rounds):
+        random.Random(turn).shuffle(order)
+        for name in order:
+            samples[name].append(elapsed_ms(functions[name], calls[name], device))
     return samples
 
 
