@@ -34,6 +34,19 @@ class Note(NamedTuple):
     message: str
     location: SourceLocation | None = None
 
+    def in_python(self) -> Note:
+        return self._replace(message=as_python(self.message))
+
+
+_PYTHON = {" floordiv ": " // ", " mod ": " % ", "'arith.floordivsi'": "'//'", "'maskspec.mod'": "'%'"}
+
+
+def as_python(text: str) -> str:
+    """Words about a spec for one who wrote it in Python: `//` and `%` where the language has `floordiv` and `mod`."""
+    for word, written in _PYTHON.items():
+        text = text.replace(word, written)
+    return text
+
 
 def add_source(name: str, text: str) -> None:
     """Announce the text that locations in `name` refer to; a later text of the same name replaces it."""
@@ -90,6 +103,11 @@ class Remark(NamedTuple):
     notes: tuple[Note, ...] = ()
     severity: Literal["remark", "warning"] = "remark"
 
+    def in_python(self) -> Remark:
+        """The same in the words of Python."""
+        notes = tuple(note.in_python() for note in self.notes)
+        return self._replace(message=as_python(self.message), notes=notes)
+
     def render(self) -> str:
         """The remark and its notes as the command line prints them."""
         notes = (render("note", note.message, note.location) for note in self.notes)
@@ -137,6 +155,11 @@ class SpecError(CmirError):
         self.message = message
         self.location = locate(location)
         self.notes = tuple(Note(n) if isinstance(n, str) else Note(n[0], locate(n[1])) for n in notes)
+
+    def speak_python(self) -> None:
+        """Say the same in the words of Python from now on."""
+        self.message = as_python(self.message)
+        self.notes = tuple(note.in_python() for note in self.notes)
 
     def render(self) -> str:
         """The error and its notes as the command line prints them."""

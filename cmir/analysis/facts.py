@@ -6,8 +6,8 @@ the longest free table it reads there: those are what is checked at run time, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -65,6 +65,10 @@ class Facts:
 
     def __hash__(self) -> int:
         return hash((self.name, self.parameters, self.facts))
+
+    def spelled(self, words: Callable[[str], str]) -> Facts:
+        """The same, where `words` spells their texts in another language."""
+        return replace(self, facts=tuple(replace(fact, text=words(fact.text)) for fact in self.facts))
 
     def kind(self, name: str) -> str:
         return next(p.kind for p in self.parameters if p.name == name)

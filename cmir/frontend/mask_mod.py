@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from cmir.dialects.expr import KEYWORDS, Expr, walk
-from cmir.errors import SourceLocation, SpecError, render
+from cmir.errors import SourceLocation, SpecError, missing_torch, render
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.regions import cut
 from cmir.frontend.spec import MaskSpec
@@ -89,8 +89,11 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         raise TypeError(f"mask_mod: expected a function of (b, h, q_idx, kv_idx), got {type(mask_mod).__name__}")
     if isinstance(nondecreasing, str):
         raise TypeError(f"nondecreasing: expected a list of names, got {nondecreasing!r}; write [{nondecreasing!r}]")
+    try:
+        names = _tensors_of(mask_mod)
+    except ModuleNotFoundError as error:
+        raise missing_torch(error, "from_mask_mod") from error
     where = _definition(mask_mod)
-    names = _tensors_of(mask_mod)
     trace = traced(mask_mod, names, where)
     spec = MaskModSpec(name or _identifier(_function_name(mask_mod)))
     importer = _Importer(spec, names, where)

@@ -17,7 +17,7 @@ from cmir.analysis.linear import simplify
 from cmir.dialects import expr as ex
 from cmir.dialects.expr import Expr, free_names, show
 from cmir.dialects.maskspec import Parameter
-from cmir.errors import SourceLocation, SpecError
+from cmir.errors import SourceLocation, SpecError, as_python
 from cmir.frontend.bound import BOUND, unique_name, users_name
 from cmir.frontend.source import user_location
 
@@ -78,7 +78,7 @@ class Term:
         self.location: SourceLocation | None = user_location()
 
     def __repr__(self) -> str:
-        return re.sub(rf"\b{BOUND}\w+_\d+\b", lambda bound: users_name(bound[0]), show(self.expr))
+        return re.sub(rf"\b{BOUND}\w+_\d+\b", lambda bound: users_name(bound[0]), as_python(show(self.expr)))
 
     __hash__ = object.__hash__
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from cmir.errors import SourceLocation, SpecError, missing_torch
+from cmir.errors import SourceLocation, SpecError
 from cmir.frontend.source import user_location
 
 if TYPE_CHECKING:
@@ -70,12 +70,9 @@ def traced(
     Raises:
         SpecError: it reads a value, or does not run on four 0-d tensors.
     """
-    try:
-        import torch
-        from torch.fx.experimental.proxy_tensor import make_fx
-        from torch.overrides import TorchFunctionMode
-    except ModuleNotFoundError as error:
-        raise missing_torch(error, "from_mask_mod") from error
+    import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.overrides import TorchFunctionMode
 
     trace = Trace()
     arguments: dict[int, torch.Tensor] = {}

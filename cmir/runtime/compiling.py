@@ -69,6 +69,10 @@ def compile(
         raise SpecError(
             "the spec is nested too deeply, or has too many Regions, for the compiler; make it flatter"
         ) from None
+    except SpecError as error:
+        if not isinstance(spec, str | Path):
+            error.speak_python()
+        raise
 
 
 def _compile(

@@ -114,7 +114,8 @@ class Describer:
     @functools.cached_property
     def _declared(self) -> dict[str, SourceLocation]:
         """Where each fact was declared, by its text."""
-        places = ((fact.text, locate(fact.source)) for fact in facts_of(self._mask.surface).facts)
+        facts = facts_of(self._mask.surface).spelled(self._mask.words).facts
+        places = ((fact.text, locate(fact.source)) for fact in facts)
         return {text: place for text, place in places if place is not None}
 
     @functools.cached_property

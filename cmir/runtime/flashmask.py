@@ -15,6 +15,7 @@ The first form for which that is few enough is taken; for none of the four, an e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,17 +49,25 @@ class Form:
     numbers: int
 
 
-def form_of(table: TableOp, facts: Facts, name: str, packed: bool = False, square: bool = True) -> Form:
+def form_of(
+    table: TableOp,
+    facts: Facts,
+    name: str,
+    packed: bool = False,
+    square: bool = True,
+    words: Callable[[str], str] = str,
+) -> Form:
     """The first form that is proved to say the mask with this table of columns.
 
     Of a pack (`packed`), proofs about one sequence say nothing of the first and the last row of them all; the diagonals
     of its sequences are its own where their rows are their columns: cut as one (`square`), and proved to be as many.
+    `words` are those of the language that the spec was written in.
 
     Raises:
         CmirError: none of the forms is proved to do.
     """
     if (span := table.residual_span) is not None:
-        reason = "" if span.reason is None else f": {span.reason.data}"
+        reason = "" if span.reason is None else f": {words(span.reason.data)}"
         raise CmirError(
             f"mask {name!r}: FlashMask takes the hidden rows of every column as intervals, and no number of them says "
             f"this mask by columns{reason}; to_sdpa, to_fa4 and to_block_mask take any mask"
@@ -79,7 +88,7 @@ def form_of(table: TableOp, facts: Facts, name: str, packed: bool = False, squar
     worst = max(columns, key=lambda column: column.hidden(top, packed))
     if (count := worst.hidden(top, packed)) <= 2:
         return Form(False, 4)
-    spans = ", ".join(f"[{show(s.lo.data)}, {show(s.hi.data)})" for s in worst.region.spans)
+    spans = words(", ".join(f"[{show(s.lo.data)}, {show(s.hi.data)})" for s in worst.region.spans))
     raise CmirError(
         f"mask {name!r}: FlashMask takes at most two hidden intervals of rows per column; the columns of Region "
         f"@{worst.region.sym_name.data} see {spans}, so that up to {count} are hidden; to_sdpa, to_fa4 and "

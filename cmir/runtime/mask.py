@@ -23,7 +23,7 @@ from cmir.dialects.attention import KernelOp, TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
-from cmir.errors import CmirError, MetadataError
+from cmir.errors import CmirError, MetadataError, Remark, as_python
 from cmir.lowering.triton import lowered
 from cmir.passes.choose_axis import PYTHON, TEXT, remarks_of
 from cmir.runtime.checks import HostChecks
@@ -64,8 +64,8 @@ class CompiledMask:
         self.sizes: Mapping[str, Size] = sizes or {}
         """The metadata that are lengths of others, which need not be given."""
         self._spec = next(op for op in module.walk() if isinstance(op, SpecOp))
-        self.facts: Facts = facts_of(self._spec)
-        self.checked: Facts = with_reads(self.facts, self._spec)
+        self.facts: Facts = facts_of(self._spec).spelled(self.words)
+        self.checked: Facts = with_reads(self.facts, self._spec).spelled(self.words)
         """The facts, and after them the entries that the rule reads of free tables: what is checked of a batch."""
         self._tables = {op.axis.data: op for op in module.walk() if isinstance(op, TableOp)}
         self._preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
@@ -77,7 +77,10 @@ class CompiledMask:
             tuple(Parameter(p.name, p.kind, p.entries) for p in self._preprocess.parameters),  # pyright: ignore[reportArgumentType]
             self._preprocess.slot_count("rows"),
             self._preprocess.slot_count("cols"),
-            tuple(Fact(f.text.data, f.over.data, not is_read(f.text.data)) for f in self._preprocess.facts),  # pyright: ignore[reportArgumentType]
+            tuple(
+                Fact(self.words(f.text.data), f.over.data, not is_read(f.text.data))  # pyright: ignore[reportArgumentType]
+                for f in self._preprocess.facts
+            ),
             (tests["forward"], tests["dq"], tests["dkv"]),
             self._preprocess.symmetric is not None,
         )
@@ -88,6 +91,10 @@ class CompiledMask:
 
     def __repr__(self) -> str:
         return f"CompiledMask({self.name!r}, slots={self.slots})"
+
+    def words(self, text: str) -> str:
+        """A text about the spec in the words of its language."""
+        return as_python(text) if self.in_python else text
 
     @property
     def surface(self) -> SpecOp:
@@ -132,7 +139,11 @@ class CompiledMask:
         """Why an axis is unbounded, with its place in the spec and what would bound it; none if both are bounded."""
         tables = [self._tables[axis] for axis in ("rows", "cols")]
         words = PYTHON if self.in_python else TEXT
-        return [r.render() for r in remarks_of(self._spec, tables, self._tests, self._surface, words)]
+        remarks = remarks_of(self._spec, tables, self._tests, self._surface, words)
+        return [self._said(remark) for remark in remarks]
+
+    def _said(self, remark: Remark) -> str:
+        return (remark.in_python() if self.in_python else remark).render()
 
     @functools.cached_property
     def warnings(self) -> list[str]:
@@ -141,13 +152,13 @@ class CompiledMask:
         when this is first read; compiling does not wait for it."""
         from cmir.analysis.lint import warnings_of
 
-        return [warning.render() for warning in warnings_of(self._surface)]
+        return [self._said(warning) for warning in warnings_of(self._surface)]
 
     def explain_slots(self) -> list[Pair]:
         """Why pairs of intervals are one slot, or are not; each prints as a line of `cm-opt --explain-slots`."""
         from cmir.tools.explain_slots import pairs
 
-        return pairs(ModuleOp([self._surface.clone()]))
+        return [pair.spelled(self.words) for pair in pairs(ModuleOp([self._surface.clone()]))]
 
     @property
     def ir(self) -> str:
@@ -228,9 +239,9 @@ class CompiledMask:
             raise CmirError(f"axis: expected 'rows' or 'cols', got {axis!r}")
         span = self._tables[axis].residual_span
         if span is not None and span.residual is not None and span.reason is not None:
+            literal, reason = self.words(str(span.residual.data)), self.words(span.reason.data)
             raise CmirError(
-                f"mask {self.name!r} is unbounded by {axis}: '{span.residual.data}' bounds no interval, "
-                f"since {span.reason.data}"
+                f"mask {self.name!r} is unbounded by {axis}: '{literal}' bounds no interval, since {reason}"
             )
         if cu_seqlens is not None or cu_seqlens_k is not None:
             from cmir.runtime import packed
@@ -270,12 +281,13 @@ class CompiledMask:
             from cmir.runtime import packed
 
             length = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
-            return packed.explain(self, i, j, *length, cu_seqlens, cu_seqlens_k, metadata)
+            return packed.explain(self, i, j, *length, cu_seqlens, cu_seqlens_k, metadata).spelled(self.words)
         if self.is_packed:
             raise CmirError(
                 f"mask {self.name!r} is packed: give cu_seqlens to the explain of the mask it was made from"
             )
-        return explain(Scene(self._surface, self._module, self._environment(rows, cols, metadata)), i, j)
+        scene = Scene(self._surface, self._module, self._environment(rows, cols, metadata))
+        return explain(scene, i, j).spelled(self.words)
 
     def view(
         self,
@@ -311,7 +323,7 @@ class CompiledMask:
         if self.is_packed:
             raise CmirError(f"mask {self.name!r} is packed: give cu_seqlens to the view of the mask it was made from")
         kind = format_of(str(path))
-        lowered = lower_spec(self._surface, kernels=kind == "html")
+        lowered = lower_spec(self._surface, kernels=kind == "html", in_python=self.in_python)
         metadata = completed(self.name, self.sizes, metadata)
         if cu_seqlens is None:
             if cu_seqlens_k is not None or sequence is not None:
@@ -392,7 +404,8 @@ class CompiledMask:
         from cmir.runtime.flashmask import form_of, to_flashmask
 
         packed = "cu_seqlens" in arguments
-        form = form_of(self._tables["cols"], self.facts, self.name, packed, arguments.get("cu_seqlens_k") is None)
+        square = arguments.get("cu_seqlens_k") is None
+        form = form_of(self._tables["cols"], self.facts, self.name, packed, square, self.words)
         return to_flashmask(self.describe(**arguments).check(), form)
 
     def _require_one_sequence(self) -> None:

@@ -13,7 +13,7 @@ nothing was decided. The text is made anew from the spec: it is what `--merge-sl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -48,6 +48,10 @@ class Pair:
     verdict: Verdict
     """proved: they touch wherever both hold something; refuted: `counterexample` has numbers; unknown."""
     reason: str
+
+    def spelled(self, words: Callable[[str], str]) -> Pair:
+        """The same, where `words` spells texts in another language."""
+        return replace(self, first=words(self.first), second=words(self.second), reason=words(self.reason))
 
     def __str__(self) -> str:
         verb = "are one slot" if self.merged else "stay apart"

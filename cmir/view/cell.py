@@ -13,8 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cmir.dialects.expr import OPERATORS, Expr, show
@@ -103,6 +103,19 @@ class Explanation:
                 line = f"      {'yes' if literal.holds else 'no ':3}  {literal.text:{width}}  {literal.numbers}"
                 out.append(line.rstrip())
         return "\n".join([*out, *self._slots()])
+
+    def spelled(self, words: Callable[[str], str]) -> Explanation:
+        """The same, where `words` spells texts in another language."""
+
+        def of(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+            return tuple(replace(slot, text=words(slot.text), why=words(slot.why)) for slot in slots)
+
+        clauses = tuple(
+            replace(clause, literals=tuple(replace(x, text=words(x.text)) for x in clause.literals))
+            for clause in self.clauses
+        )
+        slots = of(self.row_slots), of(self.col_slots)
+        return replace(self, guard=words(self.guard), clauses=clauses, row_slots=slots[0], col_slots=slots[1])
 
     def _slots(self) -> list[str]:
         out: list[str] = []

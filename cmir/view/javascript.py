@@ -94,34 +94,48 @@ def function(e: Expr) -> Code:
     return Code(f"($, i, j) => {expression(e)}")
 
 
-def program(spec: SpecOp, tables: Mapping[str, TableOp]) -> str:
+def program(spec: SpecOp, tables: Mapping[str, TableOp], words: Callable[[str], str] = str) -> str:
     """The mask as one JavaScript object, which `web/model.js` evaluates.
 
     Args:
         spec: in normal form.
         tables: its interval tables, by axis.
+        words: spells what is shown of expressions in the language that the spec was written in.
     """
     return literal(
-        {
-            "name": spec.sym_name.data,
-            "parameters": [{"name": p.name, "kind": p.kind, "entries": p.entries or 0} for p in spec.parameters],
-            "facts": [_fact(f) for f in facts_of(spec).facts],
-            "regions": [
-                {
-                    "name": r.sym_name.data,
-                    "text": f"[{show(r.lo.data)}, {show(r.hi.data)})",
-                    "lo": function(r.lo.data),
-                    "hi": function(r.hi.data),
-                    "clauses": [
-                        {"name": f"{r.sym_name.data}.{k}", "literals": [_literal(e) for e in c.literals]}
-                        for k, c in enumerate(r.clauses)
-                    ],
-                }
-                for r in spec.regions_of_rows
-            ],
-            "tables": {axis: _table(table) for axis, table in tables.items()},
-        }
+        _spelled(
+            words,
+            {
+                "name": spec.sym_name.data,
+                "parameters": [{"name": p.name, "kind": p.kind, "entries": p.entries or 0} for p in spec.parameters],
+                "facts": [_fact(f) for f in facts_of(spec).facts],
+                "regions": [
+                    {
+                        "name": r.sym_name.data,
+                        "text": f"[{show(r.lo.data)}, {show(r.hi.data)})",
+                        "lo": function(r.lo.data),
+                        "hi": function(r.hi.data),
+                        "clauses": [
+                            {"name": f"{r.sym_name.data}.{k}", "literals": [_literal(e) for e in c.literals]}
+                            for k, c in enumerate(r.clauses)
+                        ],
+                    }
+                    for r in spec.regions_of_rows
+                ],
+                "tables": {axis: _table(table) for axis, table in tables.items()},
+            },
+        )
     )
+
+
+def _spelled(words: Callable[[str], str], value: Any) -> Any:
+    """The value, with every `text` in it spelled so."""
+    if isinstance(value, list):
+        return [_spelled(words, x) for x in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    items = cast("dict[str, Any]", value).items()
+    return {k: words(x) if k == "text" else _spelled(words, x) for k, x in items}
 
 
 def _literal(e: Expr) -> dict[str, Any]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from cmir.analysis.facts import facts_of
+from cmir.analysis.facts import Facts, facts_of
 from cmir.analysis.reads import with_reads
 from cmir.dialects.attention import KernelOp, TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
-from cmir.errors import MetadataError, SpecError, locate
+from cmir.errors import MetadataError, SpecError, as_python, locate
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
 from cmir.interp.masks import spec_mask, with_lengths
@@ -52,15 +52,21 @@ class Lowered:
     surface: SpecOp
     module: ModuleOp
     stages: tuple[Stage, ...]
+    words: Callable[[str], str] = str
+    """Spells expressions in the language that the spec was written in."""
 
     @property
     def spec(self) -> SpecOp:
         """In normal form."""
         return next(op for op in self.module.walk() if isinstance(op, SpecOp))
 
+    @property
+    def _facts(self) -> Facts:
+        return facts_of(self.spec).spelled(self.words)
+
     def metadata(self, rows: int | None, cols: int | None, given: Mapping[str, Any], seed: int = 0) -> Metadata:
         """What is given, the rest drawn so that there is something to see; see `complete`."""
-        return complete(facts_of(self.spec), rows, cols, given, seed, self._variety)
+        return complete(self._facts, rows, cols, given, seed, self._variety)
 
     def _variety(self, env: Mapping[str, Value]) -> float:
         """How much a mask shows of itself: pairs of both kinds, and rows in all of its Regions."""
@@ -97,14 +103,14 @@ class Lowered:
         def length(given: int | None, ends: Any) -> int:
             return given if given is not None else int(ends[-1]) if len(ends) else 0
 
-        facts = facts_of(self.spec)
+        facts = self._facts
         subject = Subject(facts.name, facts, with_reads(facts, self.spec))
         rows = length(rows, cu_seqlens)
         cols = rows if cols is None and cu_seqlens_k is None else length(cols, cu_seqlens_k)
         found = sequences(subject, rows, cols, cu_seqlens, cu_seqlens_k, given)
         if not found:
             raise MetadataError(f"mask {facts.name!r}: a pack without sequences has nothing to look at")
-        scenes = [(s.row, s.col, Scene(self.surface, self.module, s.env)) for s in found]
+        scenes = [(s.row, s.col, Scene(self.surface, self.module, s.env, self.words)) for s in found]
         if sequence is None:
             return Pack(scenes, rows, cols)
         if not 0 <= sequence < len(found):
@@ -114,7 +120,7 @@ class Lowered:
 
     def scene(self, metadata: Metadata) -> Scene:
         """The mask under these metadata."""
-        return Scene(self.surface, self.module, metadata.env)
+        return Scene(self.surface, self.module, metadata.env, self.words)
 
 
 class _Stages(driver.Observer):
@@ -157,8 +163,13 @@ def lower(
     return lower_module(module, name, text, statics, context, kernels=kernels)
 
 
-def lower_spec(spec: SpecOp, *, kernels: bool = False) -> Lowered:
+def lower_spec(spec: SpecOp, *, kernels: bool = False, in_python: bool = False) -> Lowered:
     """Lower a spec that was read before, beside the source that its places are in: a .mlir or a Python file."""
+    lowered = _lower_spec(spec, kernels)
+    return replace(lowered, words=as_python) if in_python else lowered
+
+
+def _lower_spec(spec: SpecOp, kernels: bool) -> Lowered:
     module, place = ModuleOp([spec.clone()]), locate(spec)
     lines = [] if place is None else linecache.getlines(place.file)
     if place is None or not lines:  # a spec that was never in a file: it is its own source

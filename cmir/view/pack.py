@@ -27,6 +27,7 @@ class Pack(Scene):
     def __init__(self, parts: Sequence[tuple[int, int, Scene]], rows: int, cols: int) -> None:
         one = parts[0][2]
         self.surface, self.spec, self.tables, self.name = one.surface, one.spec, one.tables, one.name
+        self.words = one.words
         self.parts, self.rows, self.cols = parts, rows, cols
         self.env = {"rows": rows, "cols": cols}
 

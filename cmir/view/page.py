@@ -52,7 +52,7 @@ def page(scene: Scene, lowered: Lowered, tile: tuple[int, int], policy: bool = T
     script = "\n".join(
         [
             '"use strict";',
-            f"const mask = {program(scene.spec, scene.tables)};",
+            f"const mask = {program(scene.spec, scene.tables, scene.words)};",
             f"const start = {literal(start)};",
             f"const style = {literal({'palette': PALETTE, 'hidden': HIDDEN, 'ink': INK})};",
             _web("model.js"),

@@ -162,6 +162,7 @@ def _legend(scene: Scene) -> list[tuple[int, str]]:
         for k, span in enumerate(region.spans):
             text = f"[{show(span.lo.data)}, {show(span.hi.data)})"
             text += "" if span.residual is None else f" where {show(span.residual.data)}"
+            text = scene.words(text)
             text = text if len(text) <= 60 else text[:57] + "..."
             out.append((first + k, f"@{region.sym_name.data} slot {k}  {text}"))
     return out if len(out) <= 9 else [*out[:8], (out[8][0], f"and {len(out) - 8} more")]

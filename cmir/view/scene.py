@@ -6,7 +6,7 @@ scene shows nothing unless both say the same, so a picture of one is never a pic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -53,12 +53,16 @@ class Scene:
         surface: the spec as it was written.
         module: a module with the spec in normal form and its interval tables, after `--lower-intervals --transpose`.
         env: `rows`, `cols` and scalars as ints, tables as `TableValue`; the facts hold.
+        words: spells expressions in the language that the spec was written in.
 
     Pairs are evaluated when they are first asked for, and then compared with both tables.
     """
 
-    def __init__(self, surface: SpecOp, module: ModuleOp, env: Mapping[str, Value]) -> None:
+    def __init__(
+        self, surface: SpecOp, module: ModuleOp, env: Mapping[str, Value], words: Callable[[str], str] = str
+    ) -> None:
         self.surface = surface
+        self.words = words
         self.spec = next(op for op in module.walk() if isinstance(op, SpecOp))
         self.tables: dict[str, TableOp] = {op.axis.data: op for op in module.walk() if isinstance(op, TableOp)}
         self.env = dict(env)

@@ -70,5 +70,5 @@ def _legend(scene: Scene, axis: Axis) -> list[str]:
             text = f"[{show(span.lo.data)}, {show(span.hi.data)})"
             text += "" if span.when is None else f" when {show(span.when.data)}"
             text += "" if span.residual is None else f" where {show(span.residual.data)}"
-            out.append(f"  {_letter(first + k)}  @{region.sym_name.data} slot {k}: {text}")
+            out.append(f"  {_letter(first + k)}  @{region.sym_name.data} slot {k}: {scene.words(text)}")
     return out

@@ -247,7 +247,7 @@ OTHERS = {
     "view of a pack": (
         CmirError,
         lambda: zoo.load("hstu").view("mask.html", **PACK),
-        "mask 'hstu': view shows one sequence; give its own lengths and metadata",
+        "a page shows one sequence: choose one of the pack, sequence 0 to 1, or make a picture (.png)",
     ),
     # other engines
     "FlashMask of repetitions": (
