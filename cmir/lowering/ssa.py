@@ -16,6 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from cmir.dialects.descriptor import FirstOp, LengthOp, PreprocessOp
 from cmir.dialects.maskspec import ColsOp, LookupOp, ModOp, RowsOp, TableType
 from cmir.lowering.saturation import compared
+from cmir.lowering.widths import Widths
 
 TEXT: Mapping[type[Operation], str] = {
     arith.AddiOp: "{0} + {1}",
@@ -42,10 +43,12 @@ class Statements:
         preprocess: PreprocessOp,
         here: Sequence[tuple[BlockArgument, str | None, str]],
         vector: str,
+        widths: Widths | None = None,
     ) -> None:
         """The code runs over index vectors: each of `here` is (argument, the kind of table that it indexes unclamped,
-        how it is written). A search is one over `vector`."""
+        how it is written). A search is one over `vector`. Numbers are int64, or where `widths` says so int32."""
         self.preprocess = preprocess
+        self.widths = widths
         self.unclamped = {(argument, kind) for argument, kind, _ in here}
         self.vector = vector
         self.names: dict[SSAValue, str] = {argument: name for argument, _, name in here}
@@ -53,6 +56,7 @@ class Statements:
         self.lines: list[str] = []
         self.count = 0
         self.loaded: dict[str, str] = {}
+        self.nearest: dict[SSAValue, str] = {}
 
     def preamble(self) -> Iterator[str]:
         """Loads of the scalars that were used."""
@@ -62,7 +66,7 @@ class Statements:
     def scalar(self, name: str) -> str:
         """The load of a scalar."""
         argument = next(a for a, (named, _) in self.kinds.items() if named == name)
-        return f"{self._as_read(argument)}(scalar_entry(meta_{name}, stride_{name}, pointer_{name}, z))"
+        return self._read(argument, f"scalar_entry(meta_{name}, stride_{name}, pointer_{name}, z)")
 
     def block(self, block: Block, depth: int = 1) -> None:
         """Every op of the block but its terminator."""
@@ -108,20 +112,71 @@ class Statements:
             return
         result = self._fresh(op)
         self._line(f"{result} = {self._text(op)}", depth, op)
+        self._keep_nearest(op, result, depth)
 
     def _text(self, op: Operation) -> str:
         args = [self.name(v) for v in op.operands if not isinstance(v.type, TableType)]
         match op:
             case arith.CmpiOp():
-                return f"{args[0]} {COMPARISON[op.predicate.value.data]} {args[1]}"
+                left, right = self._side(op.lhs, op.rhs), self._side(op.rhs, op.lhs)
+                return f"{left} {COMPARISON[op.predicate.value.data]} {right}"
             case arith.XOrIOp():
                 return f"{args[0]} != {args[1]}"
             case LookupOp():
                 return self._lookup(op)
-            case arith.FloorDivSIOp() | ModOp() if not isinstance(op.operands[1].owner, arith.ConstantOp):
-                return TEXT[type(op)].format(args[0], f"tl.maximum({args[1]}, 1)")
+            case arith.FloorDivSIOp() | ModOp():
+                return self._held(op, self.divided(op, args[0]))
+            case arith.AddiOp() | arith.SubiOp() | arith.MuliOp():
+                return TEXT[type(op)].format(self.widened(op, args[0]), args[1])
             case _:
-                return TEXT[type(op)].format(*args)
+                return self._held(op, TEXT[type(op)].format(*args))
+
+    def divided(self, op: arith.FloorDivSIOp | ModOp, number: str) -> str:
+        """A number, written `number` and from where the operand of `op` is, divided as `op` divides."""
+        divisor, text = self.name(op.rhs), TEXT[type(op)]
+        if not isinstance(op.rhs.owner, arith.ConstantOp):
+            divisor = f"tl.maximum({divisor}, 1)"
+        if self.widths is None:
+            return text.format(number, divisor)
+        (low, _), (least, most) = self.widths.of(op.lhs), self.widths.of(op.rhs)
+        quotient = isinstance(op, arith.FloorDivSIOp)
+        if least == most and least > 0 and least & (least - 1) == 0:  # of any sign
+            return f"{number} >> {least.bit_length() - 1}" if quotient else f"{number} & {least - 1}"
+        if low >= 0:
+            return f"{number} {'//' if quotient else '%'} {divisor}"
+        if self.widths.narrow(op.lhs) and most - 1 - low >= 2**31:  # what `floor_div` makes on its way
+            number = f"wide({number})"
+        return text.format(number, divisor)
+
+    def widened(self, op: Operation, operand: str) -> str:
+        """The first operand of a sum, difference or product whose result does not fit where its operands do."""
+        narrow = self.widths is None or self.widths.narrow(op.results[0])
+        return operand if narrow or not all(map(self._in_32_bits, op.operands)) else f"wide({operand})"
+
+    def _held(self, op: Operation, text: str) -> str:
+        """The text of a result that is narrower than what it is made of."""
+        wide = self.widths is None or not self.widths.narrow(op.results[0])
+        return text if wide or all(map(self._in_32_bits, op.operands)) else f"({text}).to(tl.int32)"
+
+    def _in_32_bits(self, value: SSAValue) -> bool:
+        """Whether a value is, or becomes, an int32: a constant is of the type of what stands beside it."""
+        return self.widths is not None and (self.widths.narrow(value) or isinstance(value.owner, arith.ConstantOp))
+
+    def _side(self, value: SSAValue, other: SSAValue) -> str:
+        """One side of a comparison: beside a narrow number, the narrow one that compares as it does."""
+        if self.widths is None or self._in_32_bits(value) or not self.widths.narrow(other):
+            return self.name(value)
+        return self.nearest.get(value) or f"narrow({self.name(value)})"
+
+    def _keep_nearest(self, op: Operation, name: str, depth: int) -> None:
+        """Of a wide number that is compared with narrow ones, the nearest narrow one is found where it is made."""
+        (value,) = op.results
+        if self.widths is None or self.widths.narrow(value):
+            return
+        users = [use.operation for use in value.uses]
+        if any(isinstance(user, arith.CmpiOp) and any(map(self.widths.narrow, user.operands)) for user in users):
+            self.nearest[value] = f"{name}_near"
+            self._line(f"{name}_near = narrow({name})", depth, op)
 
     def _lookup(self, op: LookupOp) -> str:
         assert op.table is not None, "constant tables are folded"
@@ -134,13 +189,17 @@ class Statements:
             assert isinstance(op.table, BlockArgument) and isinstance(op.table.type, TableType)
             width = op.table.type.entries or 1
             index = index if valid else f"tl.minimum(tl.maximum({index}, 0), {length} - 1)"
+            if self.widths is not None:
+                index, length = f"wide({index})", f"wide({length})"
             index, length = f"{index} * {width} + {self._number(op.indices[1], width)}", f"{length} * {width}"
         load = f"table_entry({table}, {index}, z)" if valid else f"nearest_entry({table}, {index}, {length}, z)"
-        return f"{self._as_read(op.result)}({load})"
+        return self._read(op.result, load)
 
-    def _as_read(self, value: SSAValue) -> str:
-        """How a metadatum is read as int64: what is only compared, whatever it is; what is reckoned with, saturated."""
-        return "wide" if value in compared(self.preprocess) else "saturate"
+    def _read(self, value: SSAValue, load: str) -> str:
+        """A metadatum as it is read: what is only compared, as it is; what is reckoned with, as int64, saturated."""
+        if value not in compared(self.preprocess):
+            return f"saturate({load})"
+        return f"wide({load})" if self.widths is None else load
 
     def _number(self, value: SSAValue, width: int) -> str:
         """Which of `width` integers of an entry is read: the nearest that exists."""
@@ -155,11 +214,13 @@ class Statements:
         result = self._fresh(op)
         low, high, middle, steps = (f"{result}_{part}" for part in ("low", "high", "middle", "steps"))
         lo, hi = self.name(op.lo), self.name(op.hi)
-        self._line(f"{low} = tl.zeros_like({self.vector}) + {lo}", depth, op)
-        self._line(f"{high} = tl.zeros_like({self.vector}) + tl.maximum({lo}, {hi})", depth)
+        # Wide whatever its ends: their sums are.
+        vector, last = (self.vector, hi) if self.widths is None else (f"wide({self.vector})", f"wide({hi})")
+        self._line(f"{low} = tl.zeros_like({vector}) + {lo}", depth, op)
+        self._line(f"{high} = tl.zeros_like({vector}) + tl.maximum({lo}, {hi})", depth)
         # As many steps as halve the longest range of all to nothing: then no other has anything left to search.
         one = (_uniform(op.lo) and _uniform(op.hi)) or self.vector == "z"
-        self._line(f"{steps} = {hi} - {lo}" if one else f"{steps} = tl.max({high} - {low})", depth)
+        self._line(f"{steps} = {last} - {lo}" if one else f"{steps} = tl.max({high} - {low})", depth)
         self._line(f"while {steps} > 0:", depth)
         self._line(f"{middle} = ({low} + {high}) // 2", depth + 1)
         self.names[op.body.block.args[0]] = middle
@@ -172,7 +233,9 @@ class Statements:
         self._line(f"{low} = tl.where({result}_open & ({result}_found == 0), {middle} + 1, {low})", depth + 1)
         self._line(f"{high} = tl.where({result}_found, {middle}, {high})", depth + 1)
         self._line(f"{steps} = {steps} // 2", depth + 1)
-        self._line(f"{result} = tl.where({lo} < {hi}, {low}, {hi})", depth)
+        held = self.widths is not None and self.widths.narrow(op.result)
+        self._line(f"{result} = tl.where({lo} < {hi}, {low}, {hi}){'.to(tl.int32)' if held else ''}", depth)
+        self._keep_nearest(op, result, depth)
 
     def _fresh(self, op: Operation) -> str:
         name = self.fresh_name("first" if isinstance(op, FirstOp) else "seen" if op.results[0].type == i1 else "at")

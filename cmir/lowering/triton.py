@@ -19,20 +19,19 @@ from pathlib import Path
 from typing import IO, cast
 
 from xdsl.context import Context
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.target import Target
 
 import cmir.lowering.skeletons as skeletons
 from cmir.dialects.attention import KernelOp, TestsOp, VisibleOp
-from cmir.dialects.descriptor import FactOp, HoldsOp, PairOp, PreprocessOp
+from cmir.dialects.descriptor import FactOp, HoldsOp, PreprocessOp
 from cmir.dialects.interval import TableOp
 from cmir.dialects.maskspec import SpecOp
 from cmir.errors import SpecError
-from cmir.lowering import saturation
-from cmir.lowering.bounds import Bounds
+from cmir.lowering import pairs, saturation
 from cmir.lowering.hooks import fill
+from cmir.lowering.pairs import constant_of, widen
 from cmir.lowering.ssa import INDENT, Statements
 from cmir.lowering.visibility import Axis, Kernel, bits_hooks, visibility_hooks
 
@@ -218,53 +217,24 @@ def _slot_hooks(preprocess: PreprocessOp) -> dict[str, str]:
                     where = f"table + {2 * k + end} * {axis} + {index}"
                     stored = f"(tl.zeros_like({index}) + {statements.name(value)}).to(tl.int32)"
                     statements.lines.append(f"{INDENT}tl.store({where}, {stored}, mask=mask)")
-            body = [*_widen(index), *(INDENT + line for line in statements.preamble()), *statements.lines]
+            body = [*widen(index), *(INDENT + line for line in statements.preamble()), *statements.lines]
         hook = f"store_{kind}_slots"
         out[hook] = _function(hook, ["table", index, "mask", *COMMON], body or [f"{INDENT}pass"])
     return out
 
 
+_BIT_PARAMETERS = {
+    "row_hull": ["i"],
+    "pair_rows": ["i"],
+    "pair_visible": ["own", "i", "j"],
+    "tile_rows": ["i"],
+    "tiles_visible": ["own", "j"],
+}
+
+
 def _bit_hooks(preprocess: PreprocessOp) -> dict[str, str]:
-    hull, pair = preprocess.hull, preprocess.pair
-    if hull is None or pair is None:
-        untested = [f"{INDENT}# its slots say all of this mask: no bits"]
-        hull_body = [*untested, f"{INDENT}return tl.zeros_like(i), tl.zeros_like(i)"]
-        pair_body = [*untested, f"{INDENT}return j < 0"]
-        tiles_body = [*untested, f"{INDENT}return tl.min(j, axis=1) < 0, tl.min(j, axis=1) >= 0"]
-    else:
-        statements = Statements(preprocess, [(hull.body.block.args[0], "row", "i")], "i")
-        statements.block(hull.body.block)
-        ((lo, hi),) = hull.endpoints.slots
-        ends = ", ".join(f"tl.zeros_like(i) + {statements.name(end)}" for end in (lo, hi))
-        preamble = [INDENT + line for line in statements.preamble()]
-        hull_body = [*_widen("i"), *preamble, *statements.lines, f"{INDENT}return {ends}"]
-
-        i, j = pair.body.block.args
-        statements = Statements(preprocess, [(i, "row", "i"), (j, "col", "j")], "i")
-        statements.block(pair.body.block)
-        constant = _constant(pair.holds)
-        seen = statements.name(pair.holds.condition) if constant is None else f"tl.full([], {int(constant)}, tl.int1)"
-        preamble = [INDENT + line for line in statements.preamble()]
-        pair_body = [*_widen("i"), *_widen("j")[:1], *preamble, *statements.lines, f"{INDENT}return {seen}"]
-        tiles_body = _tiles_body(preprocess, pair)
-    return {
-        "row_hull": _function("row_hull", ["i", *COMMON], hull_body),
-        "pair_visible": _function("pair_visible", ["i", "j", *COMMON], pair_body),
-        "tiles_visible": _function("tiles_visible", ["i", "j", *COMMON], tiles_body),
-    }
-
-
-def _tiles_body(preprocess: PreprocessOp, pair: PairOp) -> list[str]:
-    """The body of `tiles_visible`: the rule of a pair on ranges (`cmir.lowering.bounds`)."""
-    i, j = pair.body.block.args
-    statements = Statements(preprocess, [(i, "row", "i"), (j, "col", "j")], "i")
-    bounds = Bounds(statements, i, j)
-    bounds.block(pair.body.block)
-    chance = bounds.chance(pair.holds.condition)
-    lines = [f"{INDENT}every = tl.min(j, axis=1) >= 0"]
-    ends = ["every" if c is None else f"every & ({c})" for c in (chance.holds, chance.fails)]
-    preamble = [INDENT + line for line in statements.preamble()]
-    return [*_widen("i"), *_widen("j")[:1], *preamble, *lines, *statements.lines, f"{INDENT}return {', '.join(ends)}"]
+    bodies = pairs.hook_bodies(preprocess)
+    return {hook: _function(hook, [*_BIT_PARAMETERS[hook], *COMMON], body) for hook, body in bodies.items()}
 
 
 def _fact_hooks(preprocess: PreprocessOp) -> dict[str, str]:
@@ -294,7 +264,7 @@ def _checks(preprocess: PreprocessOp, facts: Sequence[FactOp], over: str, index:
         statements.block(block)
         holds = block.last_op
         assert isinstance(holds, HoldsOp)
-        constant = _constant(holds)
+        constant = constant_of(holds)
         if constant is True:
             continue
         condition = "False" if constant is False else statements.name(holds.condition)
@@ -307,20 +277,7 @@ def _checks(preprocess: PreprocessOp, facts: Sequence[FactOp], over: str, index:
         else:
             lines.append(f"{INDENT}broken = tl.where({condition}, broken, {fact.number.data})")
     loads = [f"{INDENT}{local} = {Statements(preprocess, [], '').scalar(n)}" for n, local in loaded.items()]
-    return [*_widen(index), *loads, *lines, f"{INDENT}return broken"]
-
-
-def _widen(index: str) -> list[str]:
-    """Indices and lengths as int64: an end such as `i + r` must not wrap where r stands for "no limit"."""
-    return [f"{INDENT}{name} = wide({name})" for name in (index, "rows", "cols") if name]
-
-
-def _constant(holds: HoldsOp) -> bool | None:
-    match holds.condition.owner:
-        case ConstantOp(value=IntegerAttr() as attr):
-            return attr.value.data != 0
-        case _:
-            return None
+    return [*widen(index), *loads, *lines, f"{INDENT}return broken"]
 
 
 def _visibility(preprocess: PreprocessOp, kernel: KernelOp) -> dict[str, str]:

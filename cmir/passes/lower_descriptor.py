@@ -43,7 +43,6 @@ Before: `interval.span [0, i + 1) residual (i - j) mod 4 == 0 because "..." from
     }
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -56,7 +55,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from cmir.analysis.facts import Fact, Facts, facts_of, in_range
-from cmir.analysis.linear import Linear, from_linear, linear, negate, simplify
+from cmir.analysis.linear import negate, simplify
+from cmir.analysis.pairs import any_of
 from cmir.analysis.reads import reads_of
 from cmir.dialects.descriptor import (
     EndpointsOp,
@@ -78,7 +78,6 @@ from cmir.dialects.expr import (
     Expr,
     and_,
     const,
-    depends,
     free_names,
     le,
     lt,
@@ -218,9 +217,9 @@ def _pair(table: TableOp, metadata: Mapping[str, SSAValue]) -> PairOp:
         origins = list(dict.fromkeys(origin for span in region.spans for origin in span.origins))
         name = ", ".join(origins) if len(origins) <= FEW_ORIGINS else f"region {region.sym_name.data}"
         emitter.note(f"pair: {name}", region)
-        clauses = [_literals(_apart(simplify(and_(*_held(span, table))))) for span in region.spans]
+        clauses = [simplify(and_(*_held(span, table))) for span in region.spans]
         if clauses:
-            held = emitter.emit(and_(inside, _factored(clauses)))
+            held = emitter.emit(and_(inside, any_of(clauses)))
             seen = held if seen is None else emitter.add(arith.OrIOp(seen, held))
     emitter.builder.insert(HoldsOp(emitter.emit(FALSE) if seen is None else seen))
     return PairOp(Region(emitter.block))
@@ -235,54 +234,6 @@ def _held(span: SpanOp, table: TableOp) -> list[Expr]:
     residual = TRUE if span.residual is None else span.residual.data
     bounds = [*(le(a, table.moving) for a in lows), *(lt(table.moving, a) for a in highs)]
     return [*bounds, span.condition, residual]
-
-
-def _literals(condition: Expr) -> tuple[Expr, ...]:
-    return condition.args if condition.op == "and" else () if condition == TRUE else (condition,)
-
-
-def _factored(clauses: list[tuple[Expr, ...]]) -> Expr:
-    """The disjunction of some conjunctions, what several have in common asked once: `(a and b) or (a and c) = a and (b
-    or c)`, the literal that most of them share first."""
-    if () in clauses:
-        return TRUE
-    counts = Counter(literal for clause in clauses for literal in dict.fromkeys(clause))
-    shared, count = counts.most_common(1)[0]
-    if count == 1:
-        return or_(*(and_(*clause) for clause in clauses))
-    inside = [tuple(e for e in clause if e != shared) for clause in clauses if shared in clause]
-    outside = [clause for clause in clauses if shared not in clause]
-    parts = [and_(shared, _factored(inside)), *([_factored(outside)] if outside else [])]
-    return or_(*parts)
-
-
-def _apart(condition: Expr) -> Expr:
-    """The same with comparisons that have all of the row on one side, and all else, constants too, on the other.
-
-    What is of one index alone is computed once for a line of pairs. Clauses of a grid differ by constants: of the row
-    they then have one value in common, and those of a column are few at a time.
-    """
-    if condition.op == "and":
-        return and_(*map(_apart, condition.args))
-    if condition.op not in ("lt", "le", "eq"):
-        return condition
-    gap = linear(condition.args[1]) - linear(condition.args[0])
-    row = [(a, c) for a, c in gap.terms if depends(a, "i")]
-    column = [(a, c) for a, c in gap.terms if not depends(a, "i")]
-    if not row or not any(depends(a, "j") for a, _ in column) or any(depends(a, "j") for a, _ in row):
-        return condition
-    # row + column >= 0, with the row's side written without a leading minus
-    if all(c < 0 for _, c in row):
-        return make(
-            condition.op,
-            from_linear(Linear(tuple((a, -c) for a, c in row), 0)),
-            from_linear(Linear(tuple(column), gap.constant)),
-        )
-    return make(
-        condition.op,
-        from_linear(Linear(tuple((a, -c) for a, c in column), -gap.constant)),
-        from_linear(Linear(tuple(row), 0)),
-    )
 
 
 def _choose(condition: Expr, a: Expr, b: Expr) -> Expr:

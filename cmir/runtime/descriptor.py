@@ -36,6 +36,9 @@ second operation costs the host."""
 MAX_BITS = 2**32
 """Most bytes of packed bits in one descriptor: 4 GiB, a mask of about 185,000 rows and columns."""
 
+BITS_WARPS = 4
+"""Warps of a program that asks a mask pair by pair."""
+
 _ALIGNMENT = 32
 """Of each tensor in the allocation, in int32: pointers are aligned whatever the lengths, so kernels never recompile."""
 
@@ -335,6 +338,7 @@ def make_plan(
             "BITS": bits,
             "SHARED": layout.shared,
         },
+        options={"num_warps": BITS_WARPS if bits else 4},
         transposed=transposed,
     )
 
@@ -377,6 +381,8 @@ class Plan:
     """The packed arguments, None at the `places` of the metadata themselves."""
     layout: Layout
     constants: Mapping[str, int]
+    options: Mapping[str, int]
+    """Of the launch: warps."""
     transposed: str | None
     """The axis whose schedule is derived from the other's."""
     _ready: dict[tuple[object, ...], Compiled] = field(default_factory=dict["tuple[object, ...]", Compiled])
@@ -407,7 +413,7 @@ class Plan:
                 compiled, tail = ready
                 compiled[layout.grid](*every, *tail)
             else:
-                launched = launch(self.module.preprocess, layout.grid, every, self.constants, {}, device)
+                launched = launch(self.module.preprocess, layout.grid, every, self.constants, self.options, device)
                 if launched is not None:
                     self._ready[values] = launched
             descriptor = Descriptor(

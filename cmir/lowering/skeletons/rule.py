@@ -23,6 +23,14 @@ def wide(value):
     return tl.full([], 0, tl.int64) + value
 
 
+@triton.jit
+def narrow(value):
+    """The nearest int32: with what lies strictly between the least and the greatest, it compares as the value does."""
+    if value.dtype == tl.int64:
+        value = tl.minimum(tl.maximum(value, -2147483648), 2147483647).to(tl.int32)
+    return value
+
+
 # hook: saturate
 @triton.jit
 def saturate(value):
@@ -84,21 +92,37 @@ def row_hull(i, z, rows, cols, META):
     return tl.zeros_like(i), tl.minimum(i + 1, cols)
 
 
+# hook: pair_rows
+@triton.jit
+def pair_rows(i, z, rows, cols, META):
+    """What `pair_visible` needs of rows i and computes of no column: a tuple, to be computed once for many columns."""
+    return (i,)
+
+
 # hook: pair_visible
 @triton.jit
-def pair_visible(i, j, z, rows, cols, META):
-    """Whether rows i, [M, 1], see columns j, [1, N]: broadcastable to [M, N]."""
+def pair_visible(own, i, j, z, rows, cols, META):
+    """Whether rows i, of which `own` is `pair_rows`, see columns j: of a shape that broadcasts to that of both."""
     return j <= i
+
+
+# hook: tile_rows
+@triton.jit
+def tile_rows(i, z, rows, cols, META):
+    """What `tiles_visible` needs of rows i, [M]: a tuple."""
+    return tl.min(i), tl.max(i)
 
 
 # hook: tiles_visible
 @triton.jit
-def tiles_visible(i, j, z, rows, cols, META):
-    """Whether some row of i, [M], may see some column of a tile, and whether some may not see some: a line of j a tile.
+def tiles_visible(own, j, z, rows, cols, META):
+    """Whether some row of a tile, of which `own` is `tile_rows`, may see some column of j, [N, tiles], and whether some
+    may not see some: [tiles] each.
 
     Both may be true where they need not be; a row of a tile is false only where it is so of all its pairs.
     """
-    return tl.min(j, axis=1) <= tl.max(i), tl.max(j, axis=1) > tl.min(i)
+    low, high = own
+    return tl.min(j, axis=0) <= high, tl.max(j, axis=0) > low
 
 
 # hook: scalar_facts

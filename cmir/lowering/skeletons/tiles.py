@@ -9,7 +9,7 @@ are looked at. A list has its partial tiles in front and its full ones at the ba
 import triton
 import triton.language as tl
 
-from cmir.lowering.skeletons.rule import pair_visible, row_hull, tiles_visible
+from cmir.lowering.skeletons.rule import pair_rows, pair_visible, row_hull, tile_rows, tiles_visible
 
 STEP: tl.constexpr = tl.constexpr(16)
 """Tiles that a program of `preprocess` handles at once, a *chunk*: a multiple of 16, here one word of tile states."""
@@ -23,6 +23,10 @@ ALL_FULL: tl.constexpr = tl.constexpr(-1431655766)
 FEW: tl.constexpr = tl.constexpr(4)
 """Up to so many slots it is cheaper to try each on every tile than to ask first whether it is near, and cheap to
 look for a core of full tiles."""
+
+
+EIGHTH: tl.constexpr = tl.constexpr(8)
+"""Columns that a thread asks its rows about at once, which make one byte of a word of bits."""
 
 
 @triton.jit
@@ -192,6 +196,16 @@ def list_tiles(
 
 
 @triton.jit
+def popcount(word):
+    """The bits that are set in an int32."""
+    word = word - ((word >> 1) & 0x55555555)
+    word = (word & 0x33333333) + ((word >> 2) & 0x33333333)
+    word = (word + (word >> 4)) & 0x0F0F0F0F
+    word += word >> 8
+    return (word + (word >> 16)) & 63
+
+
+@triton.jit
 def list_bits(
     bits,
     state,
@@ -212,6 +226,10 @@ def list_bits(
     `bits` is the mask's matrix [row tiles * TILE_M, ceil(column tiles * TILE_N / 32)]. Of a partial tile every word is
     stored, zero past the last row and column; those of other tiles may stay undefined. Pairs are asked one by one only
     in tiles of which the ranges of their rows and columns do not say that they are empty or full.
+
+    A thread asks about a few rows of the tile, always the same, and about eight columns of each at once: what a rule
+    computes of the row is computed once a program, of the column once for those rows, and a byte of bits is made
+    without another thread.
     """
     tiles = tl.cdiv(cols, TILE_N)
     words = tl.cdiv(tiles * TILE_N, 32)
@@ -232,19 +250,40 @@ def list_bits(
     first_chunk = first_tile // STEP
     end_chunk = tl.cdiv(end_tile, STEP)
     clear_outside(state, tl.cdiv(tiles, 16), first_chunk, end_chunk)
+    ranges = tile_rows(
+        i,
+        z,
+        rows,
+        cols,
+        META,
+    )
 
-    PART: tl.constexpr = 32 if TILE_M > 32 else TILE_M
-    lane = tl.arange(0, 32)
+    # [EIGHTH, parts, lanes]: a thread has all of the first, so that nothing leaves it before a tile is done.
+    ROWS: tl.constexpr = 32 if TILE_M > 32 else TILE_M
+    AT_ONCE: tl.constexpr = 32 // TILE_N if TILE_N < 32 else 1  # tiles of one word
+    WORDS: tl.constexpr = TILE_N * AT_ONCE // 32
+    bit = tl.arange(0, EIGHTH)[:, None, None]
+    lane = tl.arange(0, 4 * ROWS)[None, None, :]
+    line = tile * TILE_M + tl.arange(0, TILE_M // ROWS)[None, :, None] * ROWS + lane // 4
+    fourth = lane % 4  # of the 32 columns of a word
+    byte = bits.to(tl.pointer_type(tl.int8)) + line.to(tl.int64) * words * 4 + fourth
+    row = tl.minimum(line, rows - 1)
+    of_rows = pair_rows(
+        row,
+        z,
+        rows,
+        cols,
+        META,
+    )
     valid = tl.minimum(rows - tile * TILE_M, TILE_M) * TILE_N
     n_partial = 0
     n_full = 0
     pairs = tl.full([], 0, tl.int64)
     for chunk in range(first_chunk, end_chunk):
         t = chunk * STEP + tl.arange(0, STEP)
-        visible = tl.zeros([STEP], tl.int32)
-        position = tl.minimum(t[:, None] * TILE_N + tl.arange(0, TILE_N)[None, :], cols - 1)
+        position = tl.minimum(t[None, :] * TILE_N + tl.arange(0, TILE_N)[:, None], cols - 1)
         may, may_not = tiles_visible(
-            i,
+            ranges,
             position,
             z,
             rows,
@@ -253,31 +292,33 @@ def list_bits(
         )
         may = may & (t >= first_tile) & (t < end_tile)
         sure = may & (may_not == 0) & ((t + 1) * TILE_N <= cols)
-        visible = tl.where(sure, valid, visible)
-        ask = may & (sure == 0)
-        first_word = tl.maximum(chunk * STEP, first_tile) * TILE_N // 32
-        end_word = tl.cdiv(tl.minimum((chunk + 1) * STEP, end_tile) * TILE_N, 32)
-        for word in range(first_word, end_word):
-            meets = (t * TILE_N < word * 32 + 32) & ((t + 1) * TILE_N > word * 32)
-            if tl.max((ask & meets).to(tl.int32)) > 0:
-                column = word * 32 + lane
-                j = tl.minimum(column, cols - 1)
-                seen_rows = tl.zeros([32], tl.int32)
-                for part in range(0, TILE_M, PART):  # piece by piece: the rule takes registers for every pair in one
-                    line = tile * TILE_M + part + tl.arange(0, PART)
-                    seen = pair_visible(
-                        tl.minimum(line, rows - 1)[:, None],
-                        j[None, :],
+        visible = tl.where(sure, valid, 0)
+        ask = tl.sum((may & (sure == 0)).to(tl.int32) << tl.arange(0, STEP))
+        for place in range(0, STEP, AT_ONCE):
+            if (ask >> place) & ((1 << AT_ONCE) - 1) != 0:
+                first_word = (chunk * STEP + place) * TILE_N // 32
+                seen = tl.zeros_like(line)  # a byte for each word
+                for word in range(WORDS):
+                    column = (first_word + word) * 32 + fourth * EIGHTH
+                    see = pair_visible(
+                        of_rows,
+                        row,
+                        tl.minimum(column + bit, cols - 1),
                         z,
                         rows,
                         cols,
                         META,
                     )
-                    seen = ((line < rows)[:, None] & (column < cols)[None, :] & seen).to(tl.int32)
-                    tl.store(bits + line * words + word, tl.sum(seen << lane[None, :], axis=1))
-                    seen_rows += tl.sum(seen, axis=0)
-                of_tile = ((column // TILE_N)[:, None] == t[None, :]) & ask[None, :]
-                visible += tl.sum(tl.where(of_tile, seen_rows[:, None], 0), axis=0)
+                    see = tl.sum(see.to(tl.int32) << bit, axis=0, keep_dims=True)
+                    exist = (1 << tl.maximum(tl.minimum(cols - column, EIGHTH), 0)) - 1
+                    seen |= tl.where(line < rows, see & exist, 0) << (8 * word)
+                each = tl.arange(0, WORDS)[:, None, None]
+                tl.store(byte + (first_word + each) * 4, (seen >> (8 * each)).to(tl.int8))
+                number = popcount(seen)
+                for k in tl.static_range(AT_ONCE):
+                    here = number if AT_ONCE == 1 else tl.where(fourth * EIGHTH // TILE_N == k, number, 0)
+                    asked = (t == chunk * STEP + place + k) & ((ask >> (place + k)) & 1 != 0)
+                    visible = tl.where(asked, tl.sum(here), visible)
         n_partial, n_full = append_tiles(
             state,
             index,

@@ -30,8 +30,9 @@ def probe(out, rows, cols, width, height{parameters}):
     tile, chunk = tl.program_id(0), tl.program_id(1)
     i = tl.minimum(tile * 8 + tl.arange(0, 8), rows - 1)
     t = chunk * 16 + tl.arange(0, 16)
-    j = tl.minimum(t[:, None] * 16 + tl.arange(0, 16)[None, :], cols - 1)
-    may, may_not = tiles_visible(i, j, z, rows, cols{arguments})
+    j = tl.minimum(t[None, :] * 16 + tl.arange(0, 16)[:, None], cols - 1)
+    own = tile_rows(i, z, rows, cols{arguments})
+    may, may_not = tiles_visible(own, j, z, rows, cols{arguments})
     tl.store(out + tile * width + t, may.to(tl.int32))
     tl.store(out + (height + tile) * width + t, may_not.to(tl.int32))
 """
