@@ -73,6 +73,7 @@ def main() -> None:
         if not arguments.alone:
             calls["peer"] = block_mask(case)
         times = {key: statistics.median(found) * 1e3 for key, found in interleaved(calls, 5, "cuda").items()}
+        check(case)  # launches leave their counters as they found them
         for warps, call in ours.items():
             label = f"{name} {case.tokens}{warps}"
             line = f"{label:22} {times[warps]:8.1f} {host_us(call, 'cuda', 50):8.1f} {graph_ms(call) * 1e3:8.1f}"

@@ -62,7 +62,7 @@ class HostChecks:
     def facts(self, numbers: Mapping[str, Any]) -> None:
         """Scalar facts whose names are all ints are decided here, at once; the rest on the device."""
         ints = {n: v for n, v in numbers.items() if type(v) is int}
-        broken = self._broken_fact(tuple(sorted(ints.items())))
+        broken = self._broken_fact(tuple(ints.items()))
         if broken is not None:
             words = ", ".join(f"{k}={v}" for k, v in ints.items())
             raise MetadataError(f"mask {self.name!r}: the metadata break the fact '{broken}': {words}")

@@ -65,13 +65,8 @@ class Describer:
         longest: Longest | None,
     ) -> Descriptor:
         """`describe`; of a packed mask, `longest` says what is promised about its sequences."""
-        try:
-            from cmir.runtime import descriptor
-        except ModuleNotFoundError as error:
-            raise missing_torch(error, "describe") from error
-
         # The form of the arguments decides all checks but those of values: they are made once for each form.
-        form = descriptor.form_of_call(rows, cols, device, tile, metadata)
+        form = self._form_of_call(rows, cols, device, tile, metadata)
         if form is not None:
             form = (longest, *form)
         plan = self.plans.get(form)
@@ -86,8 +81,17 @@ class Describer:
                     self.plans.pop(next(iter(self.plans)))
                 self.plans[form] = plan
             return self._finished(plan.build(taken.arguments), metadata)
-        self._checks.facts({"rows": plan.rows, "cols": plan.cols, **metadata})
+        if int in map(type, metadata.values()):  # else the facts were decided with the form
+            self._checks.facts({"rows": plan.rows, "cols": plan.cols, **metadata})
         return self._finished(plan.build_from(metadata), metadata)
+
+    @functools.cached_property
+    def _form_of_call(self) -> Callable[..., tuple[object, ...] | None]:
+        try:
+            from cmir.runtime import descriptor
+        except ModuleNotFoundError as error:
+            raise missing_torch(error, "describe") from error
+        return descriptor.form_of_call
 
     def _finished(self, desc: Descriptor, metadata: Mapping[str, Any]) -> Descriptor:
         """The descriptor, with what it was made of, and with the permutation of its layout if there is one."""

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import torch
 
 from cmir.errors import CmirError, MetadataError
-from cmir.runtime.launch import Compiled, form, launch, on_device, require_backend
+from cmir.runtime.launch import (
+    Compiled,
+    current_stream,
+    form,
+    launch,
+    on_device,
+    require_backend,
+    zeros_to_return,
+)
 from cmir.runtime.metadata import PackedMetadata, form_of, pack
 from cmir.signature import Signature
 
@@ -28,10 +36,6 @@ TILES = (16, 32, 64, 128)
 
 MAX_SLOTS = 4095
 """Most slots of a table: a live word has 12 bits for one."""
-
-CHEAP_TO_CLEAR = 2**21
-"""Of a descriptor's int32, how many are all cleared, though only its counters must be: 2 us for 8 MiB, less than what a
-second operation costs the host."""
 
 MAX_BITS = 2**32
 """Most bytes of packed bits in one descriptor: 4 GiB, a mask of about 185,000 rows and columns."""
@@ -386,7 +390,8 @@ class Plan:
     transposed: str | None
     """The axis whose schedule is derived from the other's."""
     _ready: dict[tuple[object, ...], Compiled] = field(default_factory=dict["tuple[object, ...]", Compiled])
-    """What has been launched, by the forms of the memory and of the metadata."""
+    """What has been launched: how to start it, and the constants that follow its arguments. By the forms of the
+    metadata; of the kernel that derives an axis, by its name."""
 
     @functools.cached_property
     def header(self) -> torch.Tensor:
@@ -401,27 +406,66 @@ class Plan:
         """Launches the kernel with packed metadata."""
         layout, device = self.layout, self.device
         with on_device(device):
-            if layout.size <= CHEAP_TO_CLEAR:
-                memory = torch.zeros(layout.size, dtype=torch.int32, device=device)
+            count = layout.places["counters"].shape[0]
+            counters = zeros_to_return(count, device)
+            if counters is None:
+                memory = counters = torch.empty(layout.size, dtype=torch.int32, device=device)
+                memory[:count].zero_()
             else:
                 memory = torch.empty(layout.size, dtype=torch.int32, device=device)
-                memory[: layout.places["counters"].shape[0]].zero_()
-            every = (memory, self.rows, self.cols, *layout.widths, self.entries, *arguments)
+            lengths = (self.rows, self.cols, *layout.widths, self.entries)
             # Only values of metadata differ between the calls of a plan, and where its tensors lie.
-            values = (form(memory), *(form(arguments[place]) for place in self.places))
-            if (ready := self._ready.get(values)) is not None:
-                compiled, tail = ready
-                compiled[layout.grid](*every, *tail)
+            addresses = list(arguments)
+            forms: list[object] = []
+            for place in self.places:
+                value = arguments[place]
+                if isinstance(value, torch.Tensor):
+                    addresses[place] = value = value.data_ptr()
+                    forms.append(value % 16)
+                else:
+                    forms.append(form(value))
+            key = tuple(forms)
+            if (ready := self._ready.get(key)) is not None:
+                start, tail = ready
+                stream = current_stream(device)
+                start(memory.data_ptr(), *lengths, counters.data_ptr(), *addresses, *tail, stream=stream)
             else:
+                every = (memory, *lengths, counters, *arguments)
                 launched = launch(self.module.preprocess, layout.grid, every, self.constants, self.options, device)
                 if launched is not None:
-                    self._ready[values] = launched
+                    compiled, tail = launched
+                    self._ready[key] = compiled[layout.grid], tail
             descriptor = Descriptor(
                 memory, layout, self.rows, self.cols, self.tile, self.batch, self.signature, self.module, self.header
             )
             if self.transposed:
-                _transpose(descriptor, self.transposed, live=bool(self.constants["ROW_LIVE"]))
+                self._transpose(descriptor, counters, self.transposed)
         return descriptor
+
+    def _transpose(self, descriptor: Descriptor, counters: torch.Tensor, to: str) -> None:
+        """Launches the kernel that derives the schedule of axis `to` from that of the other axis."""
+        source = "col" if to == "row" else "row"
+        places = self.layout.places
+        (masks, tiles), source_tiles = places[f"{to}_order"].shape, places[f"{source}_order"].shape[1]
+        if not tiles:
+            return
+        # As the preprocess kernel cuts them: 3 arrivals a mask, 1 of this, bins of rows, then of columns.
+        cuts = (4 * masks + (0 if to == "row" else masks * (tiles + 1)), 3 * masks)
+        names = [f"{source}_{field}" for field in ("state", "count", "index", "live")]
+        names += [f"{to}_{field}" for field in ("state", "count", "index", "live", "order")]
+        numbers = (tiles, source_tiles, self.layout.widths[0 if source == "row" else 1])
+        if (ready := self._ready.get((to,))) is not None:
+            start, tail = ready
+            memory, zeros = descriptor.memory.data_ptr(), counters.data_ptr()
+            addresses = [memory + 4 * places[name].offset for name in names] + [zeros + 4 * cut for cut in cuts]
+            start(*addresses, *numbers, *tail, stream=current_stream(self.device))
+            return
+        tensors = [*map(descriptor.view, names), *(counters[cut:] for cut in cuts)]
+        constants, grid = {"LIVE": bool(self.constants["ROW_LIVE"])}, (tiles, masks, 1)
+        launched = launch(descriptor.module.transpose_schedule, grid, (*tensors, *numbers), constants, {}, self.device)
+        if launched is not None:
+            compiled, tail = launched
+            self._ready[to,] = compiled[grid], tail
 
     def build_from(self, metadata: Mapping[str, Any]) -> Descriptor:
         """`build` for metadata of the very form that the plan was made for."""
@@ -443,33 +487,6 @@ def from_header(memory: torch.Tensor, header: torch.Tensor) -> Descriptor:
     live, widths = (bool(row_live), bool(col_live)), (row_width, col_width)
     layout = _layout(math.prod(batch), rows, cols, (m, n), signature, live, widths)
     return Descriptor(memory, layout, rows, cols, (m, n), tuple(batch), signature, module, header)
-
-
-def _transpose(descriptor: Descriptor, to: str, live: bool) -> None:
-    """Launches the kernel that derives the schedule of axis `to` from that of the other axis."""
-    source = "col" if to == "row" else "row"
-    masks, tiles = descriptor.view(f"{to}_order").shape
-    source_tiles = descriptor.view(f"{source}_order").shape[1]
-    if tiles:
-        # As the preprocess kernel cuts them: 3 arrivals a mask, 1 of this, bins of rows, then of columns.
-        counters = descriptor.view("counters")
-        bins = 4 * masks + (0 if to == "row" else masks * (tiles + 1))
-        launch(
-            descriptor.module.transpose_schedule,
-            (tiles, masks, 1),
-            (
-                *(descriptor.view(f"{source}_{field}") for field in ("state", "count", "index", "live")),
-                *(descriptor.view(f"{to}_{field}") for field in ("state", "count", "index", "live", "order")),
-                counters[bins:],
-                counters[3 * masks :],
-                tiles,
-                source_tiles,
-                descriptor.widths[0 if source == "row" else 1],
-            ),
-            {"LIVE": live},
-            {},
-            descriptor.device,
-        )
 
 
 _INT64 = ("area", "status", "parts")

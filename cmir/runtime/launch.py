@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
@@ -54,6 +54,36 @@ def is_capturing(device: torch.device) -> bool:
     return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
+@functools.cache
+def _stream_of() -> Callable[[int], int]:
+    triton: Any = import_module("triton")
+    return triton.runtime.driver.active.get_current_stream
+
+
+def current_stream(device: torch.device) -> int:
+    """The handle of the current stream of a GPU."""
+    return _stream_of()(device.index)
+
+
+_zeros: dict[tuple[torch.device, int], torch.Tensor] = {}
+
+
+def zeros_to_return(count: int, device: torch.device) -> torch.Tensor | None:
+    """int32 zeros, `count` of them or more, for launches on the current stream that leave them zero.
+
+    Launches on one stream follow one another and share them; clearing anew would cost the host another launch. None
+    where there are none to share: a graph may be replayed on any stream, beside any other, and on a CPU an exception
+    may leave a kernel half run.
+    """
+    if device.type != "cuda" or torch.cuda.is_current_stream_capturing():
+        return None
+    place = device, current_stream(device)
+    found = _zeros.get(place)
+    if found is None or found.shape[0] < count:
+        found = _zeros[place] = torch.zeros(max(count, 2**14), dtype=torch.int32, device=device)
+    return found
+
+
 Argument = torch.Tensor | int | float
 
 Compiled = tuple[Any, tuple[object, ...]]
@@ -78,7 +108,7 @@ def launch(
     apart, and a little more, so that a kernel never gets arguments that it was not compiled for.
 
     Returns what was launched, for callers whose own key tells as much apart: `compiled[grid](*arguments, *tail)` is the
-    next launch of this form. None in the interpreter.
+    next launch of this form, where addresses may stand for tensors. None in the interpreter.
     """
     if interpreting():
         kernel[grid](*arguments, **constants, **options)

@@ -16,7 +16,7 @@ def order_tiles(count, bins, order, tiles, others):
     """Stores the tiles of one axis by listed tiles, most first, ties by index: a stable counting sort.
 
     bins[b], for b in [0, others], holds the number of tiles that list others - b tiles; it becomes the place of the
-    next such tile.
+    next such tile, and in the end zero.
     """
     before = 0
     for base in range(0, others + 1, BLOCK):
@@ -39,11 +39,15 @@ def order_tiles(count, bins, order, tiles, others):
         tl.debug_barrier()  # every place is read before one is moved, and moved before it is read again
         tl.store(bins + b, place + size, mask=mask)  # tiles of one bin store the same
         tl.debug_barrier()
+    for base in range(0, others + 1, BLOCK):  # for the next launch
+        b = base + tl.arange(0, BLOCK)
+        tl.store(bins + b, tl.zeros([BLOCK], tl.int32), mask=b <= others)
 
 
 @triton.jit
 def arrive_last(arrived, programs):
-    """True in the last of `programs` programs that get here, which may then read what the others stored.
+    """True in the last of `programs` programs that get here, which may then read what the others stored. `arrived` is
+    then zero again.
 
     Why that is right, in PTX's memory model: the barrier orders the stores of all threads of this program before the
     atomic of its one issuing thread; the atomic's release, at GPU scope, is cumulative, so it publishes them all;
@@ -54,7 +58,9 @@ def arrive_last(arrived, programs):
     tl.debug_barrier()
     ticket = tl.atomic_add(arrived, 1, sem="acq_rel", scope="gpu")
     tl.debug_barrier()
-    return ticket == programs - 1
+    last = ticket == programs - 1
+    tl.store(arrived, 0, mask=last)
+    return last
 
 
 @triton.jit

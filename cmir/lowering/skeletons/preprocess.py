@@ -53,6 +53,7 @@ def preprocess(
     row_width,
     col_width,
     entries,
+    counters,
     META,
     ROW_SLOTS: tl.constexpr,
     COL_SLOTS: tl.constexpr,
@@ -66,9 +67,9 @@ def preprocess(
     """Grid (max(1, row tiles + column tiles), masks). BITS: there are no slots, and rows are listed by the rule.
     SHARED: the table of rows is that of columns too.
 
-    `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it, with zeroed counters at its head;
-    `row_width` and `col_width` are the lengths of tile lists, `entries` that of the longest free table. One pointer for
-    all: a launch costs the host by the argument.
+    `memory` is the descriptor, int32, cut as `cmir.runtime.descriptor` cuts it; `row_width` and `col_width` are the
+    lengths of tile lists, `entries` that of the longest free table. One pointer for all: a launch costs the host by the
+    argument. `counters`, as many as at the head of the memory, are zero, and are left so: the memory's own, or others.
     """
     p = tl.program_id(0)
     z = tl.program_id(1)
@@ -80,9 +81,9 @@ def preprocess(
     row_words = tl.cdiv(col_tiles, 16)
     col_words = tl.cdiv(row_tiles, 16)
 
-    arrived = memory
-    row_bins = memory + 4 * masks + mask_number * (col_tiles + 1)
-    col_bins = memory + (4 + col_tiles + 1) * masks + mask_number * (row_tiles + 1)
+    arrived = counters
+    row_bins = counters + 4 * masks + mask_number * (col_tiles + 1)
+    col_bins = counters + (4 + col_tiles + 1) * masks + mask_number * (row_tiles + 1)
 
     area_at = padded(masks * (4 + col_tiles + 1 + row_tiles + 1))
     status_at = area_at + padded(2 * masks)

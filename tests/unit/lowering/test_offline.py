@@ -93,7 +93,7 @@ for parameter in signature.parameters:
     arguments += [i32, 1, True] if parameter.kind == "scalar" else [i64, 7]
     arguments += [1000] if parameter.kind == "free" else []
 compiled = offline.compile_kernel(
-    mask._kernels.preprocess, i32, 1000, 1000, 8, 8, 0, *arguments, ROW_SLOTS=signature.row_slots or 0,
+    mask._kernels.preprocess, i32, 1000, 1000, 8, 8, 0, i32, *arguments, ROW_SLOTS=signature.row_slots or 0,
     COL_SLOTS=signature.col_slots or 0, TILE_M=128, TILE_N=128, ROW_LIVE=(signature.row_slots or 0) > 4,
     COL_LIVE=(signature.col_slots or 0) > 4, BITS=signature.bits,
 )
