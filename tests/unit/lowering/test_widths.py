@@ -1,4 +1,4 @@
-"""Numbers of a pair that are kept in 32 bits: the rule is the same at the last of 2^30 rows and columns as at the first."""
+"""Numbers of a pair that are kept in 32 bits: rules hold at the last of 2^30 rows and columns as at the first."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import os
 os.environ["TRITON_INTERPRET"] = "1"
 
 from collections.abc import Callable
-from functools import reduce
-from operator import or_
 from typing import Any
 
 import numpy as np
@@ -89,7 +87,6 @@ RULES: dict[str, Rule] = {
     "narrow beside wide": lambda i, j: (i * 4 <= j) | (j * 1000 - 7 == i),
     "narrow again": lambda i, j: (i * 8) // 8 + (i * 16) % 7 <= j,
     "a stride": lambda i, j: (j <= i) & ((i - j < 128) | ((i - j) % 128 == 0)),
-    "a product": lambda i, j: i * j % 1000 < 300,
 }
 
 
@@ -100,16 +97,17 @@ def test_rules_of_positions(name: str) -> None:
 
 
 def test_extrema_and_choices() -> None:
-    spec = cmir.MaskSpec("rule")
+    spec, other = cmir.MaskSpec("extrema"), cmir.MaskSpec("choice")
     i, j = spec.i, spec.j
-    cases = {
-        (cmir.minimum(i * 4, j) + cmir.maximum(i, j * 4)) % 5 < 3: lambda i, j: (min(i * 4, j) + max(i, j * 4)) % 5 < 3,
-        cmir.where(i * 4 < j, i * 3, j) % 7 < 4: lambda i, j: (i * 3 if i * 4 < j else j) % 7 < 4,
-    }
-    for visible, rule in cases.items():
-        other = cmir.MaskSpec("rule")
-        other.region("all", 0, other.rows, visible=visible)
-        np.testing.assert_array_equal(asked(cmir.compile(other, test="bits"), []), expected(rule))
+    extrema = (spec.minimum(i * 4, j) + spec.maximum(i, j * 4)) % 5 < 3
+    spec.region("all", 0, spec.rows, visible=extrema)
+    choice = other.where(other.i * 4 < other.j, other.i * 3, other.j) % 7 < 4
+    other.region("all", 0, other.rows, visible=choice)
+    for made, rule in (
+        (spec, lambda i, j: (min(i * 4, j) + max(i, j * 4)) % 5 < 3),
+        (other, lambda i, j: (i * 3 if i * 4 < j else j) % 7 < 4),
+    ):
+        np.testing.assert_array_equal(asked(cmir.compile(made, test="bits"), []), expected(rule))
 
 
 SCALARS: dict[str, Rule] = {
@@ -148,7 +146,7 @@ def test_tables(dtypes: tuple[Any, Any], seed: int) -> None:
     f = spec.table("f", per="free")
     same, window = t[i] == c[j], (t[i] <= j) & (i <= c[j])
     spec.region(
-        "all", 0, spec.rows, visible=same | window | ((t[i] < c[j]) & (f[i] != f[j]) & (cmir.minimum(t[i], j) < 9))
+        "all", 0, spec.rows, visible=same | window | ((t[i] < c[j]) & (f[i] != f[j]) & (spec.minimum(t[i], j) < 9))
     )
     mask = cmir.compile(spec, test="bits")
     rng = np.random.default_rng(seed)
@@ -158,7 +156,7 @@ def test_tables(dtypes: tuple[Any, Any], seed: int) -> None:
         fit = [value for value in EXTREME if -most - 1 <= value <= most]
         return torch.from_numpy(rng.choice(np.array(fit, dtype=dtype), count))
 
-    metadata = {"t": draw(dtypes[0], 50), "c": draw(dtypes[1], 70), "f": draw(np.int64, 70)}
+    metadata: dict[str, Any] = {"t": draw(dtypes[0], 50), "c": draw(dtypes[1], 70), "f": draw(np.int64, 70)}
     desc = mask.describe(rows=50, cols=70, **metadata, tile=(16, 16)).check()
     dense = mask.dense(rows=50, cols=70, **metadata)
     np.testing.assert_array_equal(desc.to_dense()[0, 0].numpy(), dense)
@@ -173,22 +171,6 @@ def test_every_tile_size(tile: tuple[int, int], shape: tuple[int, int]) -> None:
     dense = mask.dense(rows=shape[0], cols=shape[1])
     np.testing.assert_array_equal(desc.to_dense()[0, 0].numpy(), dense)
     assert desc.area.tolist() == [int(dense.sum())]
-
-
-def test_a_circle_is_one_comparison() -> None:
-    """The bound of dx is chosen by |dy|, and at the end of the axes too."""
-    half = {d: 9 - abs(d) * abs(d) // 10 for d in range(-9, 10)}
-
-    def rule(i: Any, j: Any) -> Any:
-        dy, dx = i // 64 - j // 64, i % 64 - j % 64
-        return reduce(or_, [(dy == d) & (dx <= h) & (-h <= dx) for d, h in half.items()]) | (j < 3)
-
-    mask = compiled(rule)
-    source = mask.source()
-    text = source[source.index("def pair_visible") : source.index("def tile_rows")]
-    assert text.count("tl.where") == len(set(half.values())), "a bound for every distance"
-    assert text.count("tl.maximum") == 2, "|dx| and |dy|"
-    np.testing.assert_array_equal(asked(mask, []), expected(rule))
 
 
 def test_as_long_as_metadata_may_say() -> None:
