@@ -17,13 +17,14 @@
 // CHECK:          i = wide(i)
 // CHECK:          at_1 = {{.*}}  # hull: all.0
 // CHECK:          return tl.zeros_like(i) + {{.*}}, tl.zeros_like(i) + {{.*}}
+// CHECK:      def pair_rows(
+// CHECK:          at_1 = table_entry(meta_from, stride_from, i, z)  # pair: all.0
+// CHECK-NEXT:     at_1_near = narrow(at_1)  # pair: all.0
+// CHECK-NEXT:     return (at_1_near,)
 // CHECK:      def pair_visible(
-// CHECK:          i = wide(i)
-// CHECK-NEXT:     rows = wide(rows)
-// CHECK-NEXT:     cols = wide(cols)
-// CHECK-NEXT:     j = wide(j)
-// CHECK-NEXT:     at_1 = wide(table_entry(meta_from, stride_from, i, z))  # pair: all.0
-// CHECK:          at_{{[0-9]+}} = wide(table_entry(meta_keep, stride_keep, j, z))  # pair: all.0
+// CHECK:          (at_1_near,) = own
+// CHECK-NEXT:     seen_2 = at_1_near <= j  # pair: all.0
+// CHECK:          at_{{[0-9]+}} = table_entry(meta_keep, stride_keep, j, z)  # pair: all.0
 // CHECK:          return seen_{{.*}}
 // CHECK:      def visible_forward(
 // CHECK-NEXT:     # bits: region all clause 0
