@@ -48,7 +48,7 @@ from cmir.dialects.maskspec import (
     position,
     spec_of,
 )
-from cmir.dialects.rule_ops import LENGTH_OF, OPERATOR_OF, PREDICATE, refusal
+from cmir.dialects.rule_ops import LENGTH_OF, OPERATOR_OF, PREDICATE, RuleOp, divisors_in, meaning, refusal
 from cmir.errors import SpecError
 
 MAX_EXISTS = 4096  # values of an `exists`
@@ -156,6 +156,8 @@ def divisions(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
     for op in region.walk():
         if isinstance(op, arith.FloorDivSIOp | ModOp):
             yield op, simplify(reader.values[op.operands[1]])
+        elif isinstance(op, RuleOp):
+            yield from ((op, simplify(divisor)) for _, divisor in divisors_in(reader.values[op.results[0]]))
 
 
 def disjuncts_of(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
@@ -188,7 +190,7 @@ def conditions_of(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
     for op in region.walk():
         if not op.results or op.results[0] not in reader.values or op.results[0].type != i1:
             continue
-        if not isinstance(op, arith.CmpiOp | arith.ConstantOp | arith.XOrIOp):
+        if not isinstance(op, arith.CmpiOp | arith.ConstantOp | arith.XOrIOp | RuleOp):
             continue  # made of other conditions, each with its own line
         condition, parent = reader.values[op.results[0]], op.parent_op()
         while parent is not None and parent is not region:
@@ -272,6 +274,8 @@ class _SurfaceReader:
             case arith.SelectOp() if op.result.type == i1:
                 cond, a, b = args
                 return or_(and_(cond, a), and_(not_(cond), b))
+            case RuleOp():
+                return self._foreign(op, [self.values[v] for v in op.operands])
             case _ if type(op) in OPERATOR_OF:
                 return self._operator(op, OPERATOR_OF[type(op)], args)
             case _:
@@ -294,11 +298,22 @@ class _SurfaceReader:
             raise SpecError(f"'{op.name}' works on {noun} in a rule, got {op.results[0].type}", op)
         if name in ("floordiv", "mod"):
             _check_divisor(op.name, simplify(args[1]), self.spec, op)
-        if name == "mul" and all(simplify(a).op != "const" and _varies(a, self.spec) for a in args):
-            raise SpecError(
-                f"'{op.name}' multiplies by an integer known at compile time, got {args[0]} * {args[1]}", op
-            )
+        if name == "mul":
+            self._check_product(op, *args)
         return and_(*args) if name == "and" else or_(*args) if name == "or" else make(name, *args)
+
+    def _foreign(self, op: RuleOp, args: list[Expr]) -> Expr:
+        e = meaning(op, args)
+        for name, divisor in divisors_in(e):
+            _check_divisor(f"{op.name}, {OPERATORS[name].symbol}", simplify(divisor), self.spec, op)
+        for term in walk(e):
+            if term.op == "mul":
+                self._check_product(op, *term.args)
+        return e
+
+    def _check_product(self, op: Operation, a: Expr, b: Expr) -> None:
+        if all(simplify(factor).op != "const" and _varies(factor, self.spec) for factor in (a, b)):
+            raise SpecError(f"'{op.name}' multiplies by an integer known at compile time, got {a} * {b}", op)
 
     def _exists(self, op: ExistsOp) -> Expr:
         self.fresh += 1

@@ -21,6 +21,7 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Operation
 
+from cmir.dialects.expr import var
 from cmir.dialects.maskspec import (
     ColsOp,
     ExistsOp,
@@ -33,7 +34,7 @@ from cmir.dialects.maskspec import (
     YieldOp,
     spec_of,
 )
-from cmir.dialects.rule_ops import OPERATOR_OF, PREDICATE
+from cmir.dialects.rule_ops import OPERATOR_OF, PREDICATE, RuleOp, meaning
 from cmir.interp.domain import Domain, Value
 from cmir.interp.evaluate import evaluate
 
@@ -122,6 +123,20 @@ class RuleFunctions(InterpreterFunctions):
         return ReturnedValues(args), ()
 
 
+def _functions_of(kind: type[RuleOp], domain: Domain, env: Mapping[str, Value]) -> InterpreterFunctions:
+    """The implementation of an op of another dialect: what it says that it means, of the values of its operands."""
+
+    @register_impls
+    class Foreign(InterpreterFunctions):
+        @impl(kind)
+        def run(self, interpreter: Interpreter, op: RuleOp, args: PythonValues) -> PythonValues:
+            names = [f"operand#{k}" for k in range(len(args))]  # no identifier, so of no metadatum
+            here = {"rows": env["rows"], "cols": env["cols"], **dict(zip(names, args, strict=True))}
+            return (evaluate(meaning(op, [var(name) for name in names]), here, domain),)
+
+    return Foreign()
+
+
 def run_rule(region: RegionOp, env: Mapping[str, Value], domain: Domain) -> Value:
     """The rule's value where `env` gives `i`, `j`, `rows`, `cols`, every parameter and every constant table a value.
 
@@ -130,5 +145,7 @@ def run_rule(region: RegionOp, env: Mapping[str, Value], domain: Domain) -> Valu
     spec = spec_of(region)
     interpreter = Interpreter(ModuleOp([]))
     interpreter.register_implementations(RuleFunctions(domain, env))
+    for kind in {type(op) for op in region.walk() if isinstance(op, RuleOp)}:
+        interpreter.register_implementations(_functions_of(kind, domain, env))
     interpreter.set_values(zip(spec.body.block.args, (env[p.name] for p in spec.parameters), strict=True))
     return interpreter.run_ssacfg_region(region.body, (env["i"], env["j"]), region.sym_name.data)[0]

@@ -7,14 +7,18 @@ Compiling needs no GPU and no torch.
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal
 
 from xdsl.dialects.builtin import ModuleOp
 
 from cmir.dialects.maskspec import Parameter, SpecOp
+from cmir.dialects.rule_ops import RuleOp
 from cmir.errors import SpecError
 from cmir.layouts import add_layout
 from cmir.runtime import cache
@@ -141,11 +145,26 @@ _masks: dict[str, CompiledMask] = {}
 def _compiled(text: str, module: ModuleOp, test: str, in_python: bool, sizes: Mapping[str, Size]) -> CompiledMask:
     if test != "auto":
         text = f"{test}\0{text}"
+    if meanings := _meanings(module):
+        text = f"{meanings}\0{text}"
     # The same mask, which speaks another language, or knows what its lengths are of.
     known = text if not in_python else f"python\0{sorted(sizes.items())}\0{text}"
     if known not in _masks:
         _masks[known] = CompiledMask(module, *from_spec(cache.key_of(text), module, test), in_python, sizes)
     return _masks[known]
+
+
+def _meanings(module: ModuleOp) -> str:
+    """A digest of what the ops of other dialects in a spec mean, or '': it is no part of the spec's text."""
+    kinds = {type(op) for op in module.walk() if isinstance(op, RuleOp)}
+    digests: list[str] = []
+    for kind in sorted(kinds, key=lambda kind: kind.name):
+        try:
+            source = Path(inspect.getfile(kind)).read_bytes()
+        except (OSError, TypeError):  # it was never in a file
+            source = token_bytes(16)
+        digests.append(hashlib.sha256(source).hexdigest())
+    return "".join(digests)
 
 
 def with_statics(spec: SpecOp, statics: Mapping[str, int]) -> SpecOp:

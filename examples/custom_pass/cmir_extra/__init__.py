@@ -1,9 +1,10 @@
-"""A package outside of cmir that adds passes to it: installed, `cm-opt` and `xdsl-opt` know them by their flags.
+"""A package outside of cmir that adds passes and an op to it: installed, `cm-opt` and `xdsl-opt` know them by name.
 
 `UNIVERSE` is what pyproject.toml names under the entry point `xdsl.universe`: names, each with a function that imports
 what it names when it is first used.
 """
 
+from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
@@ -20,4 +21,13 @@ def _require_causal() -> type[ModulePass]:
     return RequireCausal
 
 
-UNIVERSE = Universe(all_passes={"window": _window, "require-causal": _require_causal})
+def _extra() -> Dialect:
+    from cmir_extra.blocks import EXTRA
+
+    return EXTRA
+
+
+UNIVERSE = Universe(
+    all_passes={"window": _window, "require-causal": _require_causal},
+    all_dialects={"extra": _extra},
+)
