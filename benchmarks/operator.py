@@ -7,8 +7,8 @@ bf16, B=1, 32 query heads, 8 key/value heads, D=128 unless told otherwise. Each 
 it is timed, the descriptor's facts and its area are checked, and out, dq, dk and dv of every contender are compared
 with float32, all of them. Then forward, backward, both, and preprocessing are timed in interleaved rounds in this
 process: CUDA events around back-to-back calls, medians, the L2 cache not flushed; with --graphs also a replay of both
-as a CUDA graph, for every contender that can be captured. FlashAttention-4 compiles for most of a minute a cell:
---processes 14 prepares 14 cells at a time, each in its own process, and then times them in turn, the others at rest.
+as a CUDA graph, for every contender that can be captured and is not long. FlashAttention-4 compiles for most of a
+minute a cell: --processes 14 prepares 14 cells at a time, each in its own process, and then times them in turn.
 
 Rates count visible pairs: 4 * pairs * heads * D operations forward, 2.5 times that backward. A peer that this machine
 lacks is left out by name; a cell or a peer that fails is reported, and the rest goes on. Exits with 1 if cmir failed or
@@ -47,6 +47,12 @@ OPERATIONS = {"forward": 1.0, "backward": 2.5, "forward+backward": 3.5}
 """Of each phase, in units of the forward pass."""
 
 EVERY = {name: make for suite in SUITES.values() for name, make in suite.items()}
+
+LONG_MS = 10.0
+"""Of a forward and backward pass, from where on no host is seen, and a CUDA graph would say nothing new."""
+
+TO_PREPARE = 0.5
+"""Of the time that is left, the part that cells may take to be prepared, so that one cannot hold up the others."""
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
@@ -144,7 +150,7 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
         )
     for contender, described in running if options.device != "cpu" else ():
         graphs: dict[str, Any] = {}
-        if options.graphs:
+        if options.graphs and cell["ms"][contender.name]["forward+backward"] < LONG_MS:
             graphs["forward+backward"] = functools.partial(contender.captured, described)
         if contender.preprocess and contender.name in cell["ours"]:
             graphs["preprocess"] = contender.preprocess
@@ -228,11 +234,14 @@ def run_in_processes(options: argparse.Namespace, clock: Clock) -> dict[str, Any
                 for name, length in cells[first : first + options.processes]
                 for path in [Path(folder, f"{name}-{length}.json")]
             ]
+            latest = clock.left * TO_PREPARE
             for *_, process in part:
-                process.said.wait(max(1.0, clock.left))
-            clock.say(f"{len(part)} cells are prepared")
+                process.said.wait(max(0.0, clock.left - latest))
+            clock.say(f"{sum(process.said.is_set() for *_, process in part)} of {len(part)} cells are prepared")
             for name, length, path, process in part:
-                in_time = process.turn(clock.left)
+                in_time = process.said.is_set() and process.turn(clock.left)
+                if not in_time:
+                    process.kill()
                 if in_time and path.exists():
                     cell = json.loads(path.read_text())["cells"][0]
                 else:

@@ -37,7 +37,7 @@ class Prepared:
         self.said.set()
 
     def turn(self, seconds: float) -> bool:
-        """Lets it go on, until it ends. Whether it did in time; if not, it is killed."""
+        """Lets it go on, until it ends. Whether it did in time."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended already
             self.process.stdin.write("go\n")
@@ -45,6 +45,9 @@ class Prepared:
         try:
             self.process.wait(max(1.0, seconds))
         except subprocess.TimeoutExpired:
-            self.process.kill()
             return False
         return True
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()

@@ -47,3 +47,5 @@ def test_a_process_that_ends_early_or_never_holds_up_nobody() -> None:
     endless = Prepared(["-c", "import time; time.sleep(600)"])
     assert not endless.said.is_set()
     assert not endless.turn(0.1)
+    endless.kill()
+    assert endless.said.wait(60)
