@@ -20,357 +20,35 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from cmir.lowering.hooks import fill
-from cmir.lowering.visibility import FIXED_AXIS, needs_live_test, table_axis, visibility_hooks
+from benchmarks.candidates import (
+    DIM,
+    HEADS,
+    Candidate,
+    Selected,
+    candidates_of,
+    compile_ahead,
+    kernels,
+    run,
+    start_worker,
+    tensors,
+    with_kernels,
+)
+from benchmarks.closed import TILE, Mask, candidates, causal, describe, make_mask
+from cmir.lowering.visibility import needs_live_test
 from cmir.runtime import attention as runtime
-from cmir.runtime.configs import Block, Config, attention_config
-from cmir.runtime.loader import load
+from cmir.runtime.configs import attention_config
 from cmir.runtime.reference import reference_attention
-from cmir.signature import Signature
 
-ROOT = Path(__file__).resolve().parent.parent
-SKELETONS = ROOT / "cmir" / "lowering" / "skeletons"
-TILE = 128
-HEADS, KV_HEADS, DIM = 32, 8, 128
 START = time.time()
 
 
 def say(*words: object) -> None:
     print(f"[{time.time() - START:5.0f}s]", *words, flush=True)
-
-
-# Masks: interval tables in closed form -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Mask:
-    """Interval tables [K, 2, N] of the rows and of the columns, and the same mask as a predicate for FlexAttention."""
-
-    name: str
-    length: int
-    rows: torch.Tensor
-    cols: torch.Tensor
-    predicate: Callable[..., Any]
-
-    @property
-    def area(self) -> int:
-        return int((self.rows[:, 1] - self.rows[:, 0]).long().sum())
-
-    def dense(self) -> torch.Tensor:
-        j = torch.arange(self.length, device=self.rows.device)
-        lo, hi = self.rows[:, 0, :, None], self.rows[:, 1, :, None]
-        return ((j >= lo) & (j < hi)).any(0)
-
-
-def causal(length: int, device: str) -> Mask:
-    i = torch.arange(length, dtype=torch.int32, device=device)
-    zero, end = torch.zeros_like(i), torch.full_like(i, length)
-    return Mask("causal", length, _slots([(zero, i + 1)]), _slots([(i, end)]), lambda b, h, q, k: k <= q)
-
-
-def candidates(name: str, length: int, history: int, item: int, device: str) -> Mask:
-    """Causal history; then items of `item` tokens, each causal in itself and seeing the history."""
-    i = torch.arange(length, dtype=torch.int32, device=device)
-    zero, old = torch.zeros_like(i), i < history
-    start = torch.where(old, 0, history + (i - history) // item * item).int()
-    end = torch.where(old, length, (start + item).clamp(max=length)).int()
-    rows = [
-        (zero, torch.where(old, i + 1, history).int()),
-        (torch.where(old, 0, start).int(), torch.where(old, 0, i + 1).int()),
-    ]
-
-    def predicate(b: Any, h: Any, q: Any, k: Any) -> Any:
-        return (k <= q) & ((k < history) | (start[q] <= k))
-
-    return Mask(name, length, _slots(rows), _slots([(i, end)]), predicate)
-
-
-def clear(height: int, width: int, text: int, device: str, radius: int = 16) -> Mask:
-    """Image tokens see a disc around them and the text; text tokens, at the end, see everything."""
-    pixels = height * width
-    length = pixels + text
-    i = torch.arange(length, dtype=torch.int32, device=device)
-    y, x, image = i // width, i % width, i < pixels
-    slots: list[tuple[torch.Tensor, torch.Tensor]] = []
-    for dy in range(-radius, radius + 1):
-        reach = math.isqrt(radius * radius - dy * dy)
-        real = image & (y + dy >= 0) & (y + dy < height)
-        lo = (y + dy) * width + (x - reach).clamp(min=0)
-        hi = (y + dy) * width + (x + reach).clamp(max=width - 1) + 1
-        slots.append((torch.where(real, lo, 0).int(), torch.where(real, hi, 0).int()))
-    slots.append((torch.where(image, pixels, 0).int(), torch.full_like(i, length)))
-    table = _slots(slots)
-
-    def predicate(b: Any, h: Any, q: Any, k: Any) -> Any:
-        dy, dx = q // width - k // width, q % width - k % width
-        return (q >= pixels) | (k >= pixels) | (dy * dy + dx * dx <= radius * radius)
-
-    return Mask("clear", length, table, table, predicate)
-
-
-def _slots(slots: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-    return torch.stack([torch.stack([lo, hi]) for lo, hi in slots]).contiguous()
-
-
-def make_mask(name: str, length: int, device: str) -> Mask:
-    if name == "causal":
-        return causal(length, device)
-    if name == "hstu":
-        return candidates("hstu", length, length // 4 * 3, 16, device)
-    if name == "shared prompt":
-        return candidates("shared prompt", length, length // 4, (length - length // 4 + 5) // 6, device)
-    height, width = {1024: (32, 31), 4096: (64, 64), 8192: (90, 91), 32768: (181, 181)}[length]
-    return clear(height, width, 512 if length > 1024 else 77, device)
-
-
-# Descriptors ---------------------------------------------------------------------------------------------------------
-
-
-def schedule(table: torch.Tensor, length: int, by_col: bool) -> list[torch.Tensor]:
-    """(count, index, live, order), each with one mask in front, of square masks of `length`."""
-    tiles, device = -(-length // TILE), table.device
-    starts = torch.arange(tiles, device=device, dtype=torch.int32) * TILE
-    slots = table.shape[0]
-    area = torch.zeros(tiles, tiles, dtype=torch.int32, device=device)
-    begin = torch.full_like(area, slots)
-    end, most = torch.zeros_like(area), torch.zeros(tiles, TILE, tiles, dtype=torch.int32, device=device)
-    for slot in range(slots):
-        lo, hi = (torch.nn.functional.pad(x, (0, tiles * TILE - length)) for x in table[slot])
-        seen = (torch.minimum(hi[:, None], starts + TILE) - torch.maximum(lo[:, None], starts)).clamp(min=0)
-        seen = seen.view(tiles, TILE, tiles)
-        most += seen > 0
-        seen = seen.sum(1).int()
-        area += seen
-        begin = torch.where(seen > 0, begin.clamp(max=slot), begin)
-        end = torch.where(seen > 0, slot + 1, end)
-    valid = (length - starts).clamp(max=TILE)
-    rows, cols = (valid[None, :], valid[:, None]) if by_col else (valid[:, None], valid[None, :])
-    full = (area == rows * TILE) & (cols == TILE)
-    partial = (area > 0) & ~full
-    count = torch.stack([partial.sum(1), full.sum(1)], 1).int()
-    ids = torch.arange(tiles, device=device, dtype=torch.int32).expand(tiles, tiles)
-    order = torch.argsort(torch.where(partial, 0, torch.where(full, 2, 1)), dim=1, stable=True)
-    index = torch.gather(ids, 1, order)
-    live = torch.gather(begin | (end << 12) | (most.amax(1) << 24), 1, order)
-    return [
-        x[None].contiguous() for x in (count, index, live, count.sum(1).argsort(descending=True, stable=True).int())
-    ]
-
-
-def describe(mask: Mask, module: Any) -> Any:
-    length = mask.length
-    none = torch.zeros(1, dtype=torch.int64, device=mask.rows.device)
-    count, index, live, order = schedule(mask.rows, length, False)
-    col_count, col_index, col_live, col_order = schedule(mask.cols, length, True)
-    return SimpleNamespace(
-        row_table=mask.rows[None], row_state=none, row_count=count, row_index=index, row_live=live, row_order=order,
-        col_table=mask.cols[None], col_state=none, col_count=col_count, col_index=col_index, col_live=col_live,
-        col_order=col_order, area=none, status=none, rows=length, cols=length, tile=(TILE, TILE), batch=(),
-        mask_strides=(0, 0), device=mask.rows.device, widths=(index.shape[-1], col_index.shape[-1]),
-        signature=Signature(mask.name, (), mask.rows.shape[0], mask.cols.shape[0]), module=module,
-    )  # fmt: skip
-
-
-# Kernels -------------------------------------------------------------------------------------------------------------
-
-
-def kernels(row_slots: int, col_slots: int) -> Any:
-    hooks: dict[str, str] = {}
-    for kernel in FIXED_AXIS:
-        axis = table_axis(kernel, row_slots, col_slots)
-        slots = row_slots if axis == "rows" else col_slots
-        hooks |= visibility_hooks(kernel, axis, slots, needs_live_test(slots), [[]] * slots)
-    found = SimpleNamespace()
-    for name in ("forward", "backward"):
-        text = (SKELETONS / f"{name}.py").read_text()
-        module = load(fill(text, {key: value for key, value in hooks.items() if f"# hook: {key}\n" in text}, []))
-        for kernel in ("forward", "backward", "backward_delta"):
-            if hasattr(module, kernel):
-                setattr(found, kernel, getattr(module, kernel))
-    return found
-
-
-def _with(desc: Any, module: Any) -> Any:
-    """The descriptor with other kernels."""
-    return SimpleNamespace(**{**vars(desc), "module": module})
-
-
-class Launcher:
-    """launcher[grid] is at(grid)."""
-
-    def __init__(self, at: Callable[[Any], Callable[..., Any]]) -> None:
-        self.at = at
-
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        return self.at(grid)
-
-
-class Selected:
-    """A module of which only some launches happen: forward, delta, dkv, dq, together; or all are only compiled."""
-
-    def __init__(self, module: Any, *wanted: str, compile_only: bool = False) -> None:
-        self.module, self.wanted, self.compile_only = module, wanted, compile_only
-
-    def __getattr__(self, kernel: str) -> Any:
-        function = getattr(self.module, kernel)
-
-        def at(grid: Any) -> Callable[..., Any]:
-            def launch(*args: Any, **options: Any) -> Any:
-                part = {"backward_delta": "delta"}.get(kernel, kernel)
-                if kernel == "backward":
-                    parts = {(True, True): "together", (True, False): "dkv", (False, True): "dq"}
-                    part = parts[options["DKV"], options["DQ"]]
-                if part not in self.wanted:
-                    return None
-                if self.compile_only:
-                    return function.warmup(*args, grid=grid, **options)
-                return function[grid](*args, **options)
-
-            return launch
-
-        return Launcher(at)
-
-
-_DQ_BLOCK = Block(128, 64, 8, 3)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One kernel configuration of a sweep."""
-
-    part: str
-    block: Block
-    other: Block = _DQ_BLOCK
-    """The blocks of dq in one launch with dk/dv; its warps and stages are those of `block`."""
-
-    def __str__(self) -> str:
-        name = f"{self.block.m}x{self.block.n} w{self.block.num_warps} s{self.block.num_stages}"
-        if self.part == "together":
-            name += f" +{self.other.m}x{self.other.n}"
-        return name
-
-    def config(self) -> Config:
-        return Config(
-            forward=self.block, dkv=self.block, dq=self.other if self.part == "together" else self.block,
-            together=self.part == "together",
-        )  # fmt: skip
-
-
-def candidates_of(live: bool) -> list[Candidate]:
-    """Most promising first."""
-    forward = [
-        (128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3), (128, 64, 8, 2), (64, 64, 4, 2), (128, 64, 8, 4),
-        (128, 64, 4, 3), (128, 32, 4, 3), (64, 128, 4, 2), (128, 32, 8, 4), (128, 128, 8, 3), (64, 32, 4, 4),
-    ]  # fmt: skip
-    dkv = [
-        (64, 128, 8, 3), (64, 128, 8, 2), (32, 128, 8, 3), (64, 64, 4, 2), (64, 64, 4, 3), (32, 64, 4, 3),
-        (32, 128, 8, 4), (128, 64, 8, 2),
-    ]  # fmt: skip
-    dq = [
-        (128, 64, 8, 3), (128, 128, 8, 2), (128, 64, 8, 2), (64, 64, 4, 2), (64, 64, 4, 3), (64, 128, 4, 2),
-        (128, 32, 8, 4), (128, 32, 4, 3),
-    ]  # fmt: skip
-    found = [Candidate("together", Block(64, 128, 8, stages)) for stages in (3, 2)]
-    found += [Candidate("forward", Block(*block)) for block in forward]
-    found += [Candidate("dkv", Block(*block)) for block in dkv]
-    found += [Candidate("dq", Block(*block)) for block in dq]
-    found += [
-        Candidate("together", Block(32, 128, 8, 3)),
-        Candidate("together", Block(64, 64, 4, 2), Block(64, 64, 4, 2)),
-        Candidate("together", Block(32, 64, 4, 3), Block(64, 64, 4, 3)),
-        Candidate("together", Block(64, 128, 8, 2), Block(128, 128, 8, 2)),
-    ]
-    return found
-
-
-def tensors(length: int, device: str, dtype: torch.dtype = torch.bfloat16, heads: tuple[int, int] = (HEADS, KV_HEADS)):
-    torch.manual_seed(0)
-    shapes = [
-        (1, heads[0], length, DIM),
-        (1, heads[1], length, DIM),
-        (1, heads[1], length, DIM),
-        (1, heads[0], length, DIM),
-    ]
-    return [torch.randn(shape, device=device).to(dtype) for shape in shapes]
-
-
-# Ahead-of-time compilation in worker processes ------------------------------------------------------------------------
-
-
-def start_worker(capability: int) -> None:
-    """Makes this process compile for the GPU without touching it."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.backends.driver import DriverBase
-
-    class Ahead(DriverBase):
-        def __init__(self) -> None:
-            pass
-
-        @classmethod
-        def is_active(cls) -> bool:
-            return True
-
-        def map_python_to_cpp_type(self, ty: str) -> str:
-            return ty
-
-        def get_current_target(self) -> Any:
-            return GPUTarget("cuda", capability, 32)
-
-        def get_active_torch_device(self) -> torch.device:
-            return torch.device("cpu")
-
-        def get_current_device(self) -> int:
-            return 0
-
-        def get_current_stream(self, index: int = 0) -> int:
-            return 0
-
-        def get_benchmarker(self) -> Any:
-            raise NotImplementedError
-
-        def get_device_interface(self) -> Any:
-            raise NotImplementedError
-
-        def get_empty_cache_for_benchmark(self) -> Any:
-            raise NotImplementedError
-
-        def clear_cache(self, cache: Any) -> None:
-            pass
-
-    triton.runtime.driver.set_active(Ahead())
-    torch.set_num_threads(1)
-
-
-def compile_ahead(row_slots: int, col_slots: int, ragged: bool, candidate: Candidate) -> float:
-    """Seconds it took. Lengths are no part of a kernel's key, so a small call compiles what a large one needs."""
-    begin = time.time()
-    length = 2 * TILE - (7 if ragged else 0)
-    i = torch.arange(length, dtype=torch.int32)
-    rows, cols = (_slots([(i, i)] * slots) for slots in (row_slots, col_slots))
-    module = Selected(kernels(row_slots, col_slots), candidate.part, "delta", compile_only=True)
-    desc = describe(Mask("ahead", length, rows, cols, lambda *_: None), module)
-    run(candidate, desc, *tensors(length, "cpu"))
-    return time.time() - begin
-
-
-def run(candidate: Candidate, desc: Any, q: Any, k: Any, v: Any, dout: Any, out: Any = None, lse: Any = None) -> Any:
-    scale = 1.0 / math.sqrt(DIM)
-    if candidate.part == "forward":
-        return runtime.launch_forward(q, k, v, desc, scale, candidate.config())
-    if lse is None:
-        out, lse = torch.empty_like(q), torch.empty(q.shape[:3])
-    return runtime.launch_backward(q, k, v, out, lse, dout, None, desc, scale, candidate.config())
-
-
-# Measuring -----------------------------------------------------------------------------------------------------------
 
 
 def interleaved(functions: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
@@ -470,10 +148,10 @@ def sweep(mask: Mask, ready: list[Candidate], rounds: int) -> dict[str, Any]:
     grads = runtime.launch_backward(q, k, v, out, lse, dout, None, desc, 1.0 / math.sqrt(DIM), default)
     functions: dict[str, Callable[[], Any]] = {}
     for candidate in ready:
-        selected = _with(desc, Selected(module, candidate.part))
+        selected = with_kernels(desc, Selected(module, candidate.part))
         call = lambda c=candidate, d=selected: run(c, d, q, k, v, dout, out, lse)  # noqa: E731
         try:  # right, or not measured; gradients need the delta kernel too
-            checked = _with(desc, Selected(module, candidate.part, "delta"))
+            checked = with_kernels(desc, Selected(module, candidate.part, "delta"))
             got = run(candidate, checked, q, k, v, dout, out, lse)
             compared = {
                 "forward": [(got[0], out)],
@@ -488,7 +166,7 @@ def sweep(mask: Mask, ready: list[Candidate], rounds: int) -> dict[str, Any]:
         except Exception as error:
             say(f"    {candidate.part} {candidate}: FAILED {type(error).__name__} {str(error)[:150]}")
     # `run` of a backward part without the delta kernel would read uninitialised statistics: times are the same.
-    delta = _with(desc, Selected(module, "delta"))
+    delta = with_kernels(desc, Selected(module, "delta"))
     functions["delta"] = lambda: runtime.launch_backward(q, k, v, out, lse, dout, None, delta, 1.0, default)
     functions["forward default"] = lambda: runtime.launch_forward(q, k, v, desc, 1.0, default)
     functions["backward default"] = lambda: runtime.launch_backward(q, k, v, out, lse, dout, None, desc, 1.0, default)
