@@ -45,13 +45,23 @@ def with_kernels(desc: Any, module: Any) -> Any:
 
 
 class Launcher:
-    """launcher[grid] is at(grid)."""
+    """launcher[grid] is at(grid); all else is asked of the kernel."""
 
-    def __init__(self, at: Callable[[Any], Callable[..., Any]]) -> None:
-        self.at = at
+    def __init__(self, kernel: Any, at: Callable[[Any], Callable[..., Any]]) -> None:
+        self.kernel, self.at = kernel, at
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return self.at(grid)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel, name)
+
+
+class Skipped:
+    """What launching nothing compiles: it can be launched again."""
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        return lambda *_: None
 
 
 class Selected:
@@ -59,8 +69,11 @@ class Selected:
 
     def __init__(self, module: Any, *wanted: str, compile_only: bool = False) -> None:
         self.module, self.wanted, self.compile_only = module, wanted, compile_only
+        self.launchers: dict[str, Launcher] = {}
 
     def __getattr__(self, kernel: str) -> Any:
+        if kernel in self.launchers:
+            return self.launchers[kernel]
         function = getattr(self.module, kernel)
 
         def at(grid: Any) -> Callable[..., Any]:
@@ -70,14 +83,15 @@ class Selected:
                     parts = {(True, True): "together", (True, False): "dkv", (False, True): "dq"}
                     part = parts[options["DKV"], options["DQ"]]
                 if part not in self.wanted:
-                    return None
+                    return Skipped()
                 if self.compile_only:
                     return function.warmup(*args, grid=grid, **options)
                 return function[grid](*args, **options)
 
             return launch
 
-        return Launcher(at)
+        self.launchers[kernel] = Launcher(function, at)
+        return self.launchers[kernel]
 
 
 _DQ_BLOCK = Block(128, 64, 8, 3)
