@@ -5,7 +5,7 @@
 Of attention: one row for each mask and length; of two runs of one cell the later counts. Times are medians in
 milliseconds, ratios are the peer's time over cmir's: above 1, cmir is faster. First cmir's best kernels beside the best
 peer; then its portable kernels beside FlexAttention's, the four masks of every run and token orders. Of packed
-sequences: what describing them takes.
+sequences: what describing them takes. Of the training examples: tokens a second of a whole step.
 """
 
 from __future__ import annotations
@@ -91,7 +91,18 @@ def hopper_table(paths: Sequence[Path], masks: Sequence[str] = HOPPER) -> str:
     return "\n".join(lines)
 
 
+def training_table(paths: Sequence[Path]) -> str:
+    """Markdown: per training example tokens a second with cmir and with each peer, and the ratio."""
+    found = [json.loads(path.read_text()) for path in paths]
+    lines = ["| example | tokens | layers | cmir | FlexAttention's engines |", "|---|---|---|---|---|"]
+    for run in sorted((run for run in found if "task" in run), key=lambda run: run["task"]):
+        (_, ours), *peers = run["tokens_per_s"].items()
+        theirs = ", ".join(f"{name} {rate:.0f} (**{ours / rate:.2f}x**)" for name, rate in peers)
+        lines.append(f"| {run['task']} | {run['tokens']} | {run['layers']} | {ours:.0f} | {theirs} |")
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
     chosen = [Path(name) for name in sys.argv[1:]] or sorted(RESULTS.glob("*.json"))
-    tables = [hopper_table(chosen), table(chosen), table(chosen, ORDERS), packed_table(chosen)]
+    tables = [hopper_table(chosen), table(chosen), table(chosen, ORDERS), packed_table(chosen), training_table(chosen)]
     print(*tables, sep="\n\n")
