@@ -182,10 +182,11 @@ def first_violation(facts: Facts, env: Mapping[str, Value]) -> tuple[Fact, int |
 
 
 def _extent(fact: Fact, env: Mapping[str, Value]) -> int:
-    """How many rows, columns or entries there are for a fact to speak of."""
+    """How many rows, columns or entries there are for a fact to speak of, as far as its tables are known: metadata are
+    drawn a table at a time, and looked at in between."""
     if fact.kind in ("row", "col"):
         return int(env["rows" if fact.kind == "row" else "cols"])
-    return max((len(env[table].values) for table in fact.tables), default=0)
+    return max((len(env[table].values) for table in fact.tables if table in env), default=0)
 
 
 def conjuncts(e: Expr) -> tuple[Expr, ...]:

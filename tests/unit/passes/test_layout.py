@@ -188,6 +188,19 @@ def test_rows_and_columns_of_different_ranks(text: str):
     check_layout(text, layouts, {"rows": lambda n, _: zigzag(2, 0, 2 * n), "cols": lambda n, _: zigzag(2, 1, 2 * n)})
 
 
+INTERVALS = """maskspec.spec @intervals(%s: index, %lo: !maskspec.table<row x 2>, %hi: !maskspec.table<row x 2>) {
+  maskspec.assume for i in [s, rows) : 0 <= lo[i, 0] and hi[i, 0] <= lo[i, 1]
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause lo[i, 0] <= j and j < hi[i, 0]
+  }
+}
+"""
+
+
+def test_a_fact_of_two_tables_of_which_one_is_drawn_first():
+    check_layout(INTERVALS, ["rows = zigzag(of = 2, rank = 1)"], {"rows": lambda n, _: zigzag(2, 1, 2 * n)})
+
+
 @pytest.mark.parametrize(
     ("grid", "size", "after"),
     [((4, 6), (2, 3), 2), ((3, 4), (3, 4), 0), ((3, 5), (2, 2), 1)],
