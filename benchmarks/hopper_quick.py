@@ -2,15 +2,21 @@
 
     python -m benchmarks.hopper_quick [causal:4096 hstu:16384 clear_patches:8192 ...] [--heads 32 8] [--dim 192 128]
 
+    python -m benchmarks.hopper_quick causal:32768 packed_hstu:32768 every_partial:8192 --only forward \\
+        --dim 64 --forward stages=2 --forward section=16
+
 bf16, B=1. Medians of 5 interleaved rounds, TFLOP/s of visible pairs; at 1024 tokens also host time and CUDA graphs.
+`every_partial` is causal with every tile listed as a partial one. `--forward` adds the forward kernel with other
+constants (`cmir.runtime.hopper.ForwardConstants`) or another number of heads at a time (`section`) than its own.
 Nothing is compared with a reference: `benchmarks.operator` and tests/gpu do that.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +24,7 @@ import torch
 import cmir
 from benchmarks import masks
 from benchmarks.timing import graph_ms, host_us, interleaved
+from cmir.runtime import hopper
 
 CASES = ("causal:1024", "causal:4096", "causal:16384", "hstu:16384", "shared_prompt:16384", "clear_patches:16384")
 BACKENDS = ("gluon", "triton")
@@ -25,14 +32,42 @@ PASSES = {"forward": (2, 2), "backward": (6, 4)}
 """Operations for each visible pair and column of a head of q and k, and of a head of v."""
 
 
-def functions(case: masks.Case, heads: tuple[int, int], dims: tuple[int, int]) -> dict[str, Callable[[], Any]]:
+def describe(text: str) -> tuple[masks.Case, cmir.Descriptor]:
+    """The case of `mask:length`, and its descriptor."""
+    name, _, length = text.partition(":")
+    every = name == "every_partial"
+    case: masks.Case = getattr(masks, "causal" if every else name)(int(length), "cuda")
+    desc = case.describe("cuda")
+    if every:
+        counts, index = desc.row_count.view(-1, 2), desc.row_index.view(-1, desc.widths[0])
+        for tile_row, (partial, full) in enumerate(counts.tolist()):
+            index[tile_row, partial : partial + full] = index[tile_row, desc.widths[0] - full :].clone()
+        counts[:, 0] += counts[:, 1]
+        counts[:, 1] = 0
+    return case, desc
+
+
+def variant(text: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: cmir.Descriptor) -> Callable[[], Any]:
+    """The forward kernel with the constants that `text` says: name=number, ..."""
+    wanted = {name: int(number) for name, _, number in (part.partition("=") for part in text.split(","))}
+    plan = hopper.ForwardPlan(q, k, v, desc)
+    plan.numbers = (*plan.numbers[:-1], wanted.pop("section", plan.numbers[-1]))
+    plan.constants = plan.constants._replace(**wanted)
+    scale = math.log2(math.e) / math.sqrt(q.shape[3])
+    return lambda: plan.launch(q, k, v, desc, scale)
+
+
+def functions(
+    case: masks.Case, desc: cmir.Descriptor, heads: tuple[int, int], dims: tuple[int, int], variants: Sequence[str]
+) -> dict[str, Callable[[], Any]]:
     """What is timed: `forward gluon`, `backward gluon`, ..."""
-    desc, n = case.describe("cuda"), case.tokens
     shapes = zip((*heads, heads[1], heads[0]), (dims[0], dims[0], dims[1], dims[1]), strict=True)
-    q, k, v, dout = (torch.randn(1, count, n, dim, device="cuda", dtype=torch.bfloat16) for count, dim in shapes)
+    q, k, v, dout = (
+        torch.randn(1, count, case.tokens, dim, device="cuda", dtype=torch.bfloat16) for count, dim in shapes
+    )
+    found: dict[str, Callable[[], Any]] = {f"forward {text}": variant(text, q, k, v, desc) for text in variants}
     inputs = [x.requires_grad_() for x in (q, k, v)]
     attention: Any = cmir.attention
-    found: dict[str, Callable[[], Any]] = {}
     for backend in BACKENDS:
         out = attention(*inputs, desc, backend=backend)
         found[f"forward {backend}"] = lambda backend=backend: attention(*inputs, desc, backend=backend)
@@ -45,17 +80,19 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=CASES, metavar="mask:length")
     parser.add_argument("--heads", nargs=2, type=int, default=(32, 8), help="query heads, key/value heads")
     parser.add_argument("--dim", nargs="+", type=int, default=[128], help="head dim of q and k, and of v if another")
+    parser.add_argument("--only", choices=PASSES, help="time this pass alone")
+    parser.add_argument("--forward", action="append", default=[], metavar="NAME=NUMBER,...", help="as said above")
     arguments = parser.parse_args()
     heads, dims = (arguments.heads[0], arguments.heads[1]), (arguments.dim[0], arguments.dim[-1])
     for text in arguments.cases:
-        name, _, length = text.partition(":")
-        case = getattr(masks, name)(int(length), "cuda")
-        timed = functions(case, heads, dims)
+        case, desc = describe(text)
+        timed = functions(case, desc, heads, dims, arguments.forward)
+        timed = {what: function for what, function in timed.items() if arguments.only in (None, what.split()[0])}
         work = {key: (a * dims[0] + b * dims[1]) * heads[0] * case.area for key, (a, b) in PASSES.items()}
-        print(f"{name} {case.tokens}", flush=True)
+        print(text, case.tokens, flush=True)
         for what, times in interleaved(timed, 5, "cuda").items():
             ms = statistics.median(times)
-            line = f"  {what:16} {ms:8.3f} ms {work[what.split()[0]] / ms / 1e9:5.0f} TFLOP/s"
+            line = f"  {what:24} {ms:8.3f} ms {work[what.split()[0]] / ms / 1e9:5.0f} TFLOP/s"
             if case.tokens <= 1024:
                 line += f", host {host_us(timed[what], 'cuda'):.0f} us"
                 if what.startswith("forward"):

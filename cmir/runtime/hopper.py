@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import torch
 
@@ -197,9 +197,18 @@ def forward_blocks(dims: Forward) -> tuple[Blocks, Blocks, Blocks, Blocks]:
     )
 
 
-def forward_constants(dims: Forward, live: bool) -> tuple[bool, int, int, bool]:
-    """The compile-time constants of the forward kernel: LIVE, STAGES, PIECES and OUT_IN_Q."""
-    return live, dims.stages, dims.pieces, dims.out_in_q
+class ForwardConstants(NamedTuple):
+    """The compile-time constants of the forward kernel, in the order of its parameters."""
+
+    live: bool
+    stages: int
+    pieces: int
+    out_in_q: bool
+
+
+def forward_constants(dims: Forward, live: bool) -> ForwardConstants:
+    """Those of head dims, and of words of live slots or not."""
+    return ForwardConstants(live, dims.stages, dims.pieces, dims.out_in_q)
 
 
 class ForwardPlan:
