@@ -4,13 +4,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_specs import rules, terms  # pyright: ignore[reportMissingImports]
+from random_specs import STATICS, rules, terms  # pyright: ignore[reportMissingImports]
 from xdsl.context import Context
 from xdsl.parser import Parser
 
 from cmir.analysis.dnf import TooManyClauses, clauses_of
 from cmir.analysis.linear import linear, negate, simplify
-from cmir.dialects.expr import Expr, ExprParser, and_, const, map_bottom_up, or_, parse_expr, show, substitute, var
+from cmir.dialects.expr import (
+    Expr,
+    ExprParser,
+    and_,
+    boolean,
+    const,
+    map_bottom_up,
+    or_,
+    parse_expr,
+    show,
+    substitute,
+    var,
+)
 from cmir.interp.domain import NumpyDomain, TableValue, Value
 from cmir.interp.evaluate import evaluate
 
@@ -33,13 +45,14 @@ def grids(seed: int) -> dict[str, Value]:
         "cols": cols,
         "s": int(rng.integers(-3, 9)),
         "g": int(rng.integers(1, 5)),
-        "w": 3,
+        **STATICS,
         "t": table(rows),
         "c": table(cols),
         "f": table(int(rng.integers(0, 5))),
         "lo": table((rows, 2)),
         "hi": table((rows, 2)),
         "pair": table((int(rng.integers(0, 5)), 3)),
+        "near": table((cols, 2)),
     }
 
 
@@ -79,8 +92,9 @@ def test_clauses_are_the_condition(e: Expr, seed: int):
 def _expand(e: Expr) -> Expr:
     if e.op != "exists":
         return e
-    lo, hi, body = e.args
-    return or_(*(substitute(body, {var(e.name): const(d)}) for d in range(lo.value, hi.value + 1)))
+    statics = {var(name): const(value) for name, value in STATICS.items() if isinstance(value, int)}
+    lo, hi = (simplify(substitute(end, statics)).value for end in e.args[:2])
+    return or_(boolean(False), *(substitute(e.args[2], {var(e.name): const(d)}) for d in range(lo, hi + 1)))
 
 
 @EXAMPLES

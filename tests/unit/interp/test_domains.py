@@ -4,15 +4,14 @@ import numpy as np
 import z3
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from random_specs import terms  # pyright: ignore[reportMissingImports]
+from random_specs import STATICS, WIDTHS, terms  # pyright: ignore[reportMissingImports]
 
 from cmir.dialects.expr import Expr, const, first, le, lookup, var
 from cmir.interp.domain import NumpyDomain, TableValue
 from cmir.interp.evaluate import evaluate
 from cmir.interp.z3_domain import Z3Domain
 
-LENGTHS = {"t": "rows", "c": "cols", "f": "f_length", "lo": "rows", "hi": "rows", "pair": "pair_length"}
-WIDTHS = {"lo": 2, "hi": 2, "pair": 3}  # integers in an entry, where there are several
+LENGTHS = {"t": "rows", "c": "cols", "f": "f_length", "lo": "rows", "hi": "rows", "pair": "pair_length", "near": "cols"}
 
 
 @settings(max_examples=80, deadline=None, database=None, derandomize=True)
@@ -20,14 +19,16 @@ WIDTHS = {"lo": 2, "hi": 2, "pair": 3}  # integers in an entry, where there are 
 def test_terms_have_one_value(e: Expr, seed: int):
     rng = np.random.default_rng(seed)
     lengths = {name: int(rng.integers(0, 4)) for name in LENGTHS.values()}
-    numbers = {**lengths, **{n: int(rng.integers(-4, 8)) for n in ("i", "j", "s", "g")}, "w": 3}
+    numbers = {**lengths, **{n: int(rng.integers(-4, 8)) for n in ("i", "j", "s", "g")}}
     shapes = {n: (lengths[length], WIDTHS[n]) if n in WIDTHS else lengths[length] for n, length in LENGTHS.items()}
     tables = {name: rng.integers(-3, 9, shape) for name, shape in shapes.items()}
-    value = int(evaluate(e, {**numbers, **{n: TableValue(v) for n, v in tables.items()}}, NumpyDomain()))
+    drawn = {n: TableValue(v) for n, v in tables.items()}
+    value = int(evaluate(e, {**STATICS, **numbers, **drawn}, NumpyDomain()))
 
     domain = Z3Domain()
     solver = z3.Solver(ctx=domain.context)
-    env = {name: domain.const(n) for name, n in numbers.items()}
+    known = {**STATICS, **numbers}
+    env = {name: domain.const(n) if isinstance(n, int) else n for name, n in known.items()}
     for name, length in LENGTHS.items():
         env[name] = domain.table(name, domain.const(lengths[length]), WIDTHS.get(name))
         for at, entry in np.ndenumerate(tables[name]):

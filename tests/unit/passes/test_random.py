@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 from packing import check_packs
 from random_specs import specs
-from test_layout import check_layout, striped, zigzag
+from test_layout import Tokens, check_layout, patches, read, striped, zigzag
 
 import cmir
 from cmir.analysis.sampling import sample
@@ -84,18 +84,37 @@ def test_packs_of_random_specs(counts: Counts):
     run()
 
 
-ORDERS = {
-    "rows = zigzag(of = 2, rank = 1)": {"rows": lambda n, _: zigzag(2, 1, 2 * n)},
-    "cols = striped(of = 3)": {"cols": lambda n, _: striped(3, None, n)},
+ORDERS: dict[str, Tokens] = {
+    "zigzag(of = 2, rank = 1)": lambda n, _: zigzag(2, 1, 2 * n),
+    "zigzag(of = k)": lambda n, _: zigzag(2, None, n),
+    "striped(of = 3)": lambda n, _: striped(3, None, n),
+    "striped(of = w, rank = w - 2)": lambda n, _: striped(3, 1, 3 * n),
+    "residue(of = 3)": lambda n, _: striped(3, None, n),
+    "patch(grid = [2, w], size = [k, 2])": lambda n, _: patches((2, 3), (2, 2), 0, n),
+    "patch(grid = [4], size = [3], after = 1)": lambda n, _: patches((4,), (3,), 1, n),
+    "table(name = order)": lambda n, env: read(env["order"].values, n),
 }
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> dict[str, Tokens]:
+    """The layouts of a spec, each with the tokens that it puts at the places of its axes."""
+    axes = draw(st.sampled_from(["rows", "cols", "rows, cols"]))
+    order = draw(st.sampled_from(sorted(ORDERS)))
+    out = {f"{axes} = {order}": ORDERS[order]}
+    if axes == "rows" and draw(st.booleans()):
+        other = draw(st.sampled_from(["striped(of = 3)", "residue(of = 3)"]))
+        out[f"cols = {other}"] = ORDERS[other]
+    return out
 
 
 def test_layouts_of_random_specs(counts: Counts):
     @seed(SEED)
     @settings(SETTINGS, max_examples=max(1, EXAMPLES // 10))
-    @given(specs(depth=1), st.sampled_from(sorted(ORDERS)))
-    def run(text: str, order: str):
-        refusable(lambda: check_layout(text, [order], ORDERS[order], count=3))
+    @given(specs(depth=1), layouts())
+    def run(text: str, orders: dict[str, Tokens]):
+        tokens = {axis: of for layout, of in orders.items() for axis in layout.partition(" = ")[0].split(", ")}
+        refusable(lambda: check_layout(text, list(orders), tokens, count=3))
         counts("specs fuzzed, with a layout", 1)
 
     run()
