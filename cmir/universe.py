@@ -32,7 +32,10 @@ GROUPS = {
 
 PASSES = (
     PassEntry(
-        "lint", "cmir.passes.lint", "Lint", "Warn of parts of rules, Regions, metadata and facts that change nothing."
+        "lint",
+        "cmir.passes.lint",
+        "Lint",
+        "Warn of parts of rules, Regions, metadata and facts that change nothing, and of columns never seen.",
     ),
     PassEntry(
         "check-regions",

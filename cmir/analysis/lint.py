@@ -7,13 +7,14 @@ that nothing reads, facts that say nothing.
 
 A warning needs a proof, for all metadata that the facts allow and whatever the statics are: samples refute most of what
 is asked, and what is left open is not said. A part of a rule is an operand of an `or` (or a clause); it changes nothing
-if the rule with `false` in its place is the same rule. Columns that no row sees are no mistake: every padded mask has
-them.
+if the rule with `false` in its place is the same rule. Columns that some metadata hide are no mistake, as every padded
+mask has them; those that all hide are (`cmir.analysis.unseen`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
@@ -27,8 +28,9 @@ from cmir.analysis.entailment import Entailment, implies
 from cmir.analysis.facts import Fact, Facts, conjuncts, facts_of, in_range
 from cmir.analysis.linear import simplify
 from cmir.analysis.rules import fold_statics, rule_of
-from cmir.analysis.sampling import Draw, sample
-from cmir.dialects.expr import COLS, FALSE, ROWS, TRUE, ZERO, Expr, ExprAttr, J, free_names, substitute, var
+from cmir.analysis.sampling import PAIRS, Draw, sample
+from cmir.analysis.unseen import COLUMN, unseen
+from cmir.dialects.expr import COLS, FALSE, ROWS, TRUE, ZERO, Expr, ExprAttr, J, free_names, substitute
 from cmir.dialects.maskspec import AssumeOp, MonotoneOp, Parameter, RegionOp, SpecOp, TableType
 from cmir.errors import Remark, SpecError, locate
 from cmir.interp.domain import NumpyDomain, Value
@@ -37,9 +39,6 @@ from cmir.interp.masks import grid, with_lengths
 
 DRAWS = 12
 """Examples that every claim is tried on before it is asked."""
-
-COLUMN = var("j#")
-"""The column, as one more scalar: no identifier, so no metadatum has that name."""
 
 
 def warnings_of(spec: SpecOp) -> list[Remark]:
@@ -57,6 +56,8 @@ def warnings_of(spec: SpecOp) -> list[Remark]:
             found += _of_region(spec, region, open_spec, copy, facts)
         except SpecError:  # here too
             continue
+    with suppress(SpecError):
+        found += unseen(spec, open_spec, facts)
     return sorted(found, key=lambda remark: (remark.location is None, remark.location))
 
 
@@ -67,6 +68,8 @@ def _warning(message: str, op: Operation) -> Remark:
 def _without_values(spec: SpecOp) -> SpecOp:
     """The spec with scalars for its statics: what is proved of it holds for any values."""
     copy = spec.clone()
+    for layout in copy.layouts:  # what a rule says of tokens does not depend on where they are stored
+        layout.detach()
     parameters = [Parameter(p.name, "scalar") if p.kind == "static" else p for p in spec.parameters]
     out = SpecOp(spec.sym_name.data, parameters, copy.detach_region(copy.body))
     out.location = spec.location
@@ -162,7 +165,7 @@ class _Asked:
         column = [Fact(c, None, str(c), "scalar") for c in conjuncts(in_range(COLUMN, ZERO, COLS))]
         parameters = (*facts.parameters, Parameter(COLUMN.name, "scalar"))
         self.entailment = Entailment(replace(facts, parameters=parameters, facts=(*facts.facts, *column)), "i", lo, hi)
-        self.points = [_points(lo, hi, draw) for draw in draws]
+        self.points = [_points(lo, hi, draw) for draw in draws if draw.pairs <= PAIRS]
 
     def same(self, a: Expr, b: Expr) -> bool:
         """Whether two conditions are proved to hold at the same pairs."""

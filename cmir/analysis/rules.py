@@ -164,14 +164,27 @@ def disjuncts_of(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
     """The operands of the outermost `or` of a rule, or its clauses: each op with its condition, statics not folded."""
     if region.is_normal:
         yield from ((c, c.condition.data) for c in region.clauses)
-        return
+    else:
+        yield from _operands_of(region, arith.OrIOp)
+
+
+def conjuncts_of(region: RegionOp) -> Iterator[tuple[Operation, Expr]]:
+    """The operands of the outermost `and` of a rule, or the literals of its only clause, as in `disjuncts_of`."""
+    if region.is_normal:
+        (clause,) = region.clauses
+        yield from ((clause, literal) for literal in clause.literals)
+    else:
+        yield from _operands_of(region, arith.AndIOp)
+
+
+def _operands_of(region: RegionOp, join: type[Operation]) -> Iterator[tuple[Operation, Expr]]:
     reader = _SurfaceReader(region)
     reader.read()
     end = region.body.block.last_op
     waiting = [] if end is None else [end.operands[0]]
     while waiting:
         value = waiting.pop()
-        if isinstance(value.owner, arith.OrIOp):
+        if isinstance(value.owner, join):
             waiting.extend(reversed(value.owner.operands))
         elif isinstance(value.owner, Operation):
             yield value.owner, reader.values[value]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 TRIES = 60
 SAMPLES = 32
+PAIRS = 1 << 22
+"""Of a draw of which a whole mask is looked at: facts may ask for long sequences."""
 STRUCTURED = 0.5  # how often tables are filled by structure first
 
 
@@ -33,6 +35,11 @@ class Draw:
     """One choice of metadata: `rows`, `cols` and scalars as integers, tables as `TableValue`."""
 
     env: Mapping[str, Value]
+
+    @property
+    def pairs(self) -> int:
+        """Of a row and a column."""
+        return int(self.env["rows"]) * int(self.env["cols"])
 
 
 @lru_cache(maxsize=16)  # every pass asks for those of the same facts

@@ -48,7 +48,9 @@ class ClauseOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_names(self, self.condition.data)
-        for term in walk(self.condition.data):
+        # What a `select` within a comparison asks may be any condition, once its quantifiers are expanded.
+        tried = (term for term in walk(self.condition.data) if term.op == "exists" or is_forall(term))
+        for term in (*self.literals, *tried):
             if term.op in ("or", "not", "exists"):
                 written = "forall" if is_forall(term) else term.op
                 instead = "write a second clause, or the rule in SSA" if term.op == "or" else "write the rule in SSA"

@@ -104,6 +104,87 @@ maskspec.spec @metadata(%unused: index, %start: !maskspec.table<row>, %segment: 
 
 // -----
 
+// Columns that no row ever sees, said where they are excluded. What some metadata hide is no mistake: padding.
+
+maskspec.spec @padded(%length: index, %w: index = 4) {
+  maskspec.assume 0 <= length and length <= cols
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j < length and j < i + w
+  }
+}
+
+// -----
+
+maskspec.spec @off_by_one(%length: index) {
+  maskspec.assume 0 <= length and length < cols
+  maskspec.region @all rows [0, rows) {
+    // expected-warning@below {{no row of @off_by_one ever sees the last column, whatever its metadata are}}
+    maskspec.clause j < length
+  }
+}
+
+// -----
+
+maskspec.spec @strict() {
+  maskspec.assume rows == cols
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %two = arith.constant 2 : index
+    %least = arith.constant -3 : index
+    %next = arith.addi %j, %two : index
+    %late = arith.cmpi sle, %least, %j : index
+    // expected-warning@below {{no row of @strict ever sees any of the last 2 columns, whatever its metadata are}}
+    %before = arith.cmpi slt, %next, %i : index
+    %v = arith.andi %late, %before : i1
+    maskspec.visible %v
+  }
+}
+
+// -----
+
+maskspec.spec @gap(%length: index) {
+  maskspec.assume 0 <= length and length <= cols
+  // expected-warning@below {{no row of @gap ever sees column 4, whatever its metadata are}}
+  maskspec.region @all rows [0, rows) {
+    maskspec.clause j < 4 and j < length
+    maskspec.clause 4 < j and j < length
+  }
+}
+
+// -----
+
+// expected-warning@below {{no row of @everywhere ever sees any of the columns 0 to 1, whatever its metadata are}}
+maskspec.spec @everywhere(%history: index) {
+  maskspec.assume 0 <= history and history <= rows
+  maskspec.region @history rows [0, history) {
+    maskspec.clause 2 <= j and j <= i
+  }
+  maskspec.region @rest rows [history, rows) {
+    maskspec.clause 1 < j and j < history
+  }
+}
+
+// -----
+
+// Short masks show all of their columns.
+
+maskspec.spec @long() {
+  maskspec.region @all rows [0, rows) {
+    // expected-warning@below {{no row of @long ever sees the last column of a mask of at least 32 rows and columns, whatever its metadata are}}
+    maskspec.clause j < max(4, cols - 1)
+  }
+}
+
+// -----
+
+maskspec.spec @sinks() {
+  maskspec.region @all rows [0, rows) {
+    // expected-warning@below {{no row of @sinks ever sees column 4 or any after it, whatever its metadata are}}
+    maskspec.clause j < 4 and j <= i
+  }
+}
+
+// -----
+
 // What can only be read with the values of the statics is left alone.
 
 maskspec.spec @static_ends(%r: index = 2) {

@@ -3,12 +3,16 @@
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_specs import specs  # pyright: ignore[reportMissingImports]
 
 import cmir
 from cmir import zoo
 from cmir.analysis.facts import facts_of
 from cmir.analysis.lint import warnings_of
 from cmir.analysis.sampling import sample
+from cmir.analysis.unseen import columns_unseen
 from cmir.dialects.maskspec import RegionOp, SpecOp
 from cmir.interp.masks import spec_mask
 from cmir.tools.driver import parse
@@ -76,3 +80,42 @@ def test_a_static_that_counts_slots_is_read():
     )
     assert by_static == ["nothing that @m shows depends on 'unused'; leave it out"]
     assert "nothing that @m shows depends on 'k'; leave it out" in by_number and len(by_number) == 3
+
+
+LOWER = st.sampled_from(["0", "1", "2", "n", "t[i]", "i - 3", "5"])
+UPPER = st.sampled_from(["cols", "cols - 1", "cols - 2", "n", "n - 1", "i", "i + 1", "5", "max(4, cols - 2)"])
+KNOWN = ("0 <= n and n <= cols", "rows == cols", "1 <= n", "0 <= t[i] and t[i] <= i", "n < rows")
+
+
+@st.composite
+def nearly_all(draw: st.DrawFn) -> str:
+    """Specs whose clauses are ranges of columns, some of which leave out an end of the axis."""
+    facts = "".join(f"maskspec.assume {fact}\n" for fact in draw(st.lists(st.sampled_from(KNOWN), unique=True)))
+    regions = ""
+    for name, guard in draw(st.sampled_from([[("all", "0, rows")], [("a", "0, n"), ("b", "n, rows")]])):
+        clauses = draw(st.lists(st.tuples(LOWER, UPPER), min_size=1, max_size=2))
+        said = "".join(f"maskspec.clause {lo} <= j and j < {hi}\n" for lo, hi in clauses)
+        regions += f"maskspec.region @{name} rows [{guard}) {{\n{said}}}\n"
+    return f"maskspec.spec @m(%n: index, %t: !maskspec.table<row>) {{\n{facts}{regions}}}\n"
+
+
+def test_columns_said_to_be_unseen_are():
+    """By no row of any mask that is drawn anew."""
+    said = 0
+
+    @settings(max_examples=120, deadline=None, database=None, derandomize=True)
+    @given(nearly_all() | specs(depth=1))
+    def run(text: str):
+        nonlocal said
+        spec = spec_in(text)
+        facts = facts_of(spec)
+        for columns, least in columns_unseen(spec, facts):
+            said += 1
+            for mask in (spec_mask(spec, draw.env) for draw in sample(facts, 60, seed=6, size=50)):
+                if min(mask.shape) >= least:
+                    end = mask.shape[1] if columns.end is None else columns.end
+                    seen = mask[:, ::-1] if columns.last else mask
+                    assert not seen[:, columns.first : end].any(), f"{columns} of a mask of {mask.shape}:\n{text}"
+
+    run()
+    assert said > 10

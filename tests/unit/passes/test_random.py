@@ -230,6 +230,12 @@ KEPT = {
         "maskspec.region @a rows [0, rows) { "
         "maskspec.clause (s - 2 * j) floordiv 3 <= i and i <= (5 - j) floordiv 2 + s }",
     ),
+    # Too many choices to be taken apart, one of them by what no clause but only a comparison in it may say.
+    "a choice by an inequality": (
+        "",
+        "maskspec.region @a rows [0, rows) { maskspec.clause "
+        "select(i != s or t[i] < 2, t[i], select(i < 3, 1, select(i < 5, 2, select(i < 7, 3, 4)))) <= j }",
+    ),
     "when the condition decides": (
         "maskspec.assume rows == cols",
         "maskspec.region @a rows [0, rows) { maskspec.clause s <= i and j < s maskspec.clause i < s and j <= i "
