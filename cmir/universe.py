@@ -35,7 +35,7 @@ PASSES = (
         "lint",
         "cmir.passes.lint",
         "Lint",
-        "Warn of parts of rules, Regions, metadata and facts that change nothing, and of columns never seen.",
+        "Warn of parts of rules, Regions, metadata and facts that change nothing, unseen columns.",
     ),
     PassEntry(
         "check-regions",

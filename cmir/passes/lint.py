@@ -24,7 +24,7 @@ from cmir.errors import emit_remark
 
 @dataclass(frozen=True)
 class Lint(ModulePass):
-    """Warn of parts of rules, Regions, metadata and facts that change nothing, and of columns never seen."""
+    """Warn of parts of rules, Regions, metadata and facts that change nothing, unseen columns."""
 
     name = "lint"
 
