@@ -2,9 +2,10 @@
 
     claim   start[i] <= i     facts   start[k] <= k for every row k     question   start[i] > i,  start[i] <= i: unsat
 
-Instances leave facts out, so "satisfiable" is no counterexample unless the facts are about scalars alone. z3's resource
-count bounds the work. The questions of one range share a context, for building terms takes longer than answering: an
-instance of a fact is built once. An answer depends on the questions asked before it in that range and on nothing else.
+Instances leave facts out, so "satisfiable" is no counterexample unless the facts are about scalars alone, and NumPy
+finds that its numbers satisfy them. z3's resource count bounds the work. The questions of one range share a context,
+for building terms takes longer than answering: an instance of a fact is built once. An answer depends on the questions
+asked before it in that range and on nothing else.
 """
 # z3 has no type information worth the name.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -20,15 +21,17 @@ from typing import Any
 import z3
 
 from cmir.analysis.effort import QUESTION
-from cmir.analysis.facts import Fact, Facts, Monotone
+from cmir.analysis.facts import Fact, Facts, Monotone, first_violation
 from cmir.analysis.verdict import PROVED, UNKNOWN, Verdict
 from cmir.dialects.expr import Expr, free_names
-from cmir.interp.domain import Value
+from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
-from cmir.interp.z3_domain import Z3Domain
+from cmir.interp.z3_domain import Division, Z3Domain
 
 RESOURCES = 2_000_000  # z3's rlimit per question: about a second
 INSTANCES = 3_000  # of facts in one question
+MODELS = 20  # of scalars, in search of an example
+LARGE = 2**31  # numbers of an example are smaller
 ROUNDS = 2  # facts are instantiated at index terms, and once more at the index terms that this brings in
 
 
@@ -48,6 +51,7 @@ class Prover:
 
     def __init__(self, facts: Facts, index: str | None, lo: Expr, hi: Expr) -> None:
         self.facts = facts
+        self.index, self.lo, self.hi = index, lo, hi
         self.domain = Z3Domain()
         self.env: dict[str, Value] = {"rows": self.domain.integer("rows"), "cols": self.domain.integer("cols")}
         self.instances: dict[Hashable, Instance] = {}
@@ -102,12 +106,50 @@ class Prover:
         result = solver.check()
         if result == z3.unsat:
             return PROVED
-        if result == z3.sat and self._about_scalars and not self.domain.firsts and not self.domain.axioms:
-            # Only then is the model real: facts over indices might rule it out where they are not instantiated.
-            model = solver.model()
-            shown = [(k, v) for k, v in sorted(self.env.items()) if k in free_names(claim)]
-            return Verdict("refuted", ", ".join(f"{k}={model.eval(v, model_completion=True)}" for k, v in shown))
+        # Only then is the model real: facts over indices might rule it out where they are not instantiated.
+        if result == z3.sat and self._about_scalars and not self.domain.firsts:
+            return self._example(claim, solver)
         return UNKNOWN
+
+    def _example(self, claim: Expr, solver: Any) -> Verdict:
+        """Numbers that satisfy the facts and refute a claim about scalars, or its proof.
+
+        Of a division by an unknown z3 is told what rules out the quotient that its model gets wrong, and asked for
+        another model. Only numbers that NumPy finds to be an example are one.
+        """
+        for _ in range(MODELS):
+            model = solver.model()
+            env = {name: model.eval(v, model_completion=True).as_long() for name, v in self.env.items()}
+            if max(map(abs, env.values())) >= LARGE:  # kernels reckon with less, and so does NumPy
+                return UNKNOWN
+            if self._refuted(claim, env):
+                shown = sorted(env.keys() & self._related_scalars(claim))
+                return Verdict("refuted", ", ".join(f"{name}={env[name]}" for name in shown))
+            told = [known for d in self.domain.divisions.values() for known in _quotients(d, model)]
+            if not told:
+                return UNKNOWN
+            self.facts.effort.charge(QUESTION)
+            solver.add(*told)
+            if (result := solver.check()) != z3.sat:
+                return PROVED if result == z3.unsat else UNKNOWN
+        return UNKNOWN
+
+    def _related_scalars(self, claim: Expr) -> frozenset[str]:
+        """What the claim reads, the index, and what facts relate to them: the numbers that an example is checked by."""
+        known, wider = frozenset[str](), free_names(claim) | ({self.index} if self.index else set[str]())
+        read = [free_names(f.condition) for f in self.facts.facts]
+        while known != wider:
+            known, wider = wider, wider.union(*(r for r in read if r & wider))
+        return known
+
+    def _refuted(self, claim: Expr, env: Mapping[str, int]) -> bool:
+        """Whether numbers satisfy the facts, lie in the range and break a claim, by their values."""
+        domain = NumpyDomain()
+        if self.index is not None:
+            lo, hi = (int(evaluate(end, env, domain)) for end in (self.lo, self.hi))
+            if not lo <= env[self.index] < hi:
+                return False
+        return first_violation(self.facts, env) is None and not evaluate(claim, env, domain)
 
     @property
     def _about_scalars(self) -> bool:
@@ -196,3 +238,20 @@ class Prover:
         if fact.kind in ("row", "col"):
             return index < self.env["rows" if fact.kind == "row" else "cols"]
         return z3.Or(*(index < self.env[name].length for name in fact.tables), self.domain.boolean(False))
+
+
+def _quotients(d: Division, model: Any) -> list[Any]:
+    """What a model breaks of a division: `quotient == q` says that `q * k <= x < (q + 1) * k`, and is said by it.
+
+    Both for the quotient that the model has and for the right one; linear, since `q` is a number.
+    """
+    x, k, quotient, remainder = (
+        model.eval(term, model_completion=True).as_long() for term in (d.x, d.k, d.quotient, d.remainder)
+    )
+    if (x // k, x % k) == (quotient, remainder):
+        return []
+    out: list[Any] = []
+    for q in {quotient, x // k}:
+        inside = z3.And(q * d.k <= d.x, d.x < (q + 1) * d.k)
+        out += [inside == (d.quotient == q), z3.Implies(inside, d.remainder == d.x - q * d.k)]
+    return out

@@ -43,6 +43,16 @@ class First:
     predicate: Callable[[Value], Value]
 
 
+@dataclass(frozen=True)
+class Division:
+    """`x` divided by `k`, an unknown that is at least 1; `quotient` and `remainder` are not linear, and free."""
+
+    x: Any
+    k: Any
+    quotient: Any
+    remainder: Any
+
+
 @dataclass
 class Z3Domain:
     """Records, while terms are built, the index terms that facts must be instantiated at and the `first` terms met.
@@ -55,6 +65,8 @@ class Z3Domain:
     indices: dict[int, Any] = field(default_factory=dict[int, Any])
     firsts: list[First] = field(default_factory=list[First])
     axioms: list[Any] = field(default_factory=list[Any])  # what is known of divisions by unknowns
+    divisions: dict[tuple[int, int], Division] = field(default_factory=dict[tuple[int, int], "Division"])
+    """Those by unknowns, by the ids of what is divided and of the divisor."""
 
     def integer(self, name: str) -> Any:
         """An unknown integer."""
@@ -126,7 +138,9 @@ class Z3Domain:
         one = self.const(1)
         k = z3.If(k < one, one, k)
         sort = z3.IntSort(self.context)
-        out: Any = z3.Function(f"{op}!", sort, sort, sort)(x, k)
+        quotient, remainder = (z3.Function(f"{name}!", sort, sort, sort)(x, k) for name in ("floordiv", "mod"))
+        self.divisions.setdefault((x.get_id(), k.get_id()), Division(x, k, quotient, remainder))
+        out: Any = quotient if op == "floordiv" else remainder
         if op == "mod":
             self.axioms += [out >= 0, out < k]
         else:

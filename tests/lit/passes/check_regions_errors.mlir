@@ -57,6 +57,48 @@ maskspec.spec @unknown(%m: index, %n: index) {
 
 // -----
 
+// The numbers satisfy all facts, those about quotients by a scalar too, which z3 knows little of.
+maskspec.spec @quotients(%s: index, %g: index) {
+  maskspec.assume 12 <= g and s mod g == 5 and s floordiv g == 7
+  // expected-note@+1 {{the other Region is here}}
+  maskspec.region @first rows [0, s) {
+    maskspec.clause j <= i
+  }
+  // expected-error@+1 {{Regions @first and @second overlap, for example where g=12, rows=61, s=89}}
+  maskspec.region @second rows [60, rows) {
+    maskspec.clause j <= i
+  }
+}
+
+// -----
+
+// And so s is 7 * g + 5, at least 89.
+maskspec.spec @by_quotients(%s: index, %g: index) {
+  maskspec.assume 12 <= g and s mod g == 5 and s floordiv g == 7
+  maskspec.region @first rows [0, 89) {
+    maskspec.clause j <= i
+  }
+  maskspec.region @second rows [s, rows) {
+    maskspec.clause j <= i
+  }
+}
+
+// -----
+
+maskspec.spec @remainders(%s: index, %g: index) {
+  maskspec.assume 1 <= g and s mod g == 5 and g mod s == 7 and 1 <= s
+  // expected-note@+1 {{the other Region is here}}
+  maskspec.region @first rows [0, s) {
+    maskspec.clause j <= i
+  }
+  // expected-error@+1 {{Regions @first and @second overlap, for example where g=7, rows=10, s=12}}
+  maskspec.region @second rows [9, rows) {
+    maskspec.clause j <= i
+  }
+}
+
+// -----
+
 // A mask that shows nothing would be a surprise.
 // expected-error@+1 {{@no_region has no Region, so no row would see anything; give its rows a rule: maskspec.region @all rows [0, rows) (%i, %j) { .. }, in Python spec.region("all", 0, spec.rows, visible=..)}}
 maskspec.spec @no_region(%n: index) {
