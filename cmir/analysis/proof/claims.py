@@ -49,7 +49,10 @@ def same(before: Side, after: Side, facts: Facts, given: Callable[[World], list[
 
     def questions(world: World) -> list[Any]:
         known = given(world) if given is not None else []
-        old, new = before.parts(world.env, world.domain), after.parts(world.env, world.domain)
+        old = before.parts(world.env, world.domain)
+        met = len(world.domain.firsts)
+        new = after.parts(world.env, world.domain)
+        world.equate(known, met)
         out: list[Any] = []
         for cases, others in ((new, old), (old, new)):
             there = {other.get_id() for other in others}

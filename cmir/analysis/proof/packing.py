@@ -74,6 +74,18 @@ def packed_table(spec: SpecOp, table: TableOp, packed: SpecOp, after: TableOp) -
         behind = z3.And(s == number, env[cu].entries(domain.read(cu, number)) <= env[fixed])
         return [number >= 0, *lengths, z3.Or(inside, behind)]
 
+    def parts(world: World) -> list[Any]:
+        """Rows and columns of sequence `s` lie within those of the pack."""
+        env, domain, s = world.env, world.domain, world.domain.integer("s!")
+        out: list[Any] = []
+        for name, length in ((names.cu_rows, "rows"), (names.cu_cols, "cols")):
+            start, end = (env[name].entries(domain.read(name, k)) for k in (s, s + 1))
+            out.append(z3.Implies(s < _sequences(env, names), z3.And(start >= 0, start <= end, end <= env[length])))
+        return out
+
+    def within(world: World) -> list[Any]:
+        return [z3.And(*given(world), z3.Not(part)) for part in parts(world)]
+
     def finds(world: World) -> list[Any]:
         assert owner is not None
         s, (lo, hi, condition) = world.domain.integer("s!"), owner.args
@@ -88,16 +100,18 @@ def packed_table(spec: SpecOp, table: TableOp, packed: SpecOp, after: TableOp) -
 
     def same_spans(world: World) -> list[Any]:
         env, domain = world.env, world.domain
-        s, known = domain.integer("s!"), given(world)
+        s, known = domain.integer("s!"), [*given(world), *parts(world)]
         here = _sequence(env, names, s, domain)
         inside = z3.And(
             s < _sequences(env, names),
             *(z3.And(here[x] >= 0, here[x] < here[n]) for x, n in (("i", "rows"), ("j", "cols"))),
         )
         own = [z3.And(inside, evaluate(e, here, domain)) for e in spans(table, {})]
+        met = len(domain.firsts)
         new = [world.term(e, {name: s}) for e in spans(after, {} if owner is None else {owner: var(name)})]
         if len(own) != len(new):
             return [domain.boolean(True)]
+        world.equate([*known, inside], met)
         return [z3.And(*known, a != b) for a, b in zip(own, new, strict=True)]
 
     shown = Side(
@@ -105,6 +119,8 @@ def packed_table(spec: SpecOp, table: TableOp, packed: SpecOp, after: TableOp) -
     )
     claim = same(shown, table_side(after), facts)
     draws = lambda: packs(facts_of(spec), names)  # noqa: E731
+    what = f"a sequence of @{after.sym_name.data} leaves the rows and columns of the pack"
+    yield replace(claim, what=what, questions=within, draws=draws)
     if owner is not None:
         what = f"@{after.sym_name.data} does not find the sequence of its index"
         yield replace(claim, what=what, questions=finds, draws=draws)

@@ -38,6 +38,12 @@ ROUNDS = 2
 INSTANCES = 20_000
 """Of facts, told in one world."""
 
+PAIRS = 100
+"""Of `first` terms that are asked whether they are one."""
+
+RESOURCES = 1_000_000
+"""z3's rlimit for such a pair."""
+
 
 @dataclass
 class Domain(Z3Domain):
@@ -162,6 +168,31 @@ class World:
     def term(self, e: Expr, extra: Mapping[str, Value] | None = None) -> Any:
         """The value of an expression."""
         return evaluate(e, {**self.env, **(extra or {})}, self.domain)
+
+    def equate(self, known: Sequence[Any], number: int) -> None:
+        """Where `known` holds, tell which `first` met after the first `number` is one of those: over the same range, of the
+        same condition. Nothing need be told then of what either of them finds.
+        """
+        earlier, later = self.domain.firsts[:number], self.domain.firsts[number:]
+        if len(earlier) * len(later) > PAIRS:
+            return
+        for g in later:
+            if (f := next((f for f in earlier if self._same(f, g, known)), None)) is not None:
+                self.told.append(z3.Implies(z3.And(self.domain.boolean(True), *known), f.witness == g.witness))
+
+    def _same(self, f: First, g: First, known: Sequence[Any]) -> bool:
+        """Whether two `first` are proved to be one, without facts over an index."""
+        met = len(self.domain.firsts)
+        differ = self.domain.template(lambda k: f.predicate(k) != g.predicate(k), 1)
+        if len(self.domain.firsts) > met:  # one `first` for every index
+            del self.domain.firsts[met:]
+            return False
+        (k,) = differ.variables
+        solver = z3.SimpleSolver(ctx=self.domain.context)
+        solver.set("rlimit", RESOURCES)
+        inside = z3.And(f.lo <= k, k < f.hi, differ.term)
+        solver.add(*self.told, *self.domain.axioms, *known, z3.Or(f.lo != g.lo, f.hi != g.hi, inside))
+        return solver.check() == z3.unsat
 
     # What is assumed.
 
