@@ -75,13 +75,19 @@ def packed_table(spec: SpecOp, table: TableOp, packed: SpecOp, after: TableOp) -
         return [number >= 0, *lengths, z3.Or(inside, behind)]
 
     def parts(world: World) -> list[Any]:
-        """Rows and columns of sequence `s` lie within those of the pack."""
+        """Rows, columns and entries of sequence `s` lie within those of the pack."""
         env, domain, s = world.env, world.domain, world.domain.integer("s!")
+
+        def entry(name: str, k: Any) -> Any:
+            return env[name].entries(domain.read(name, k))
+
         out: list[Any] = []
         for name, length in ((names.cu_rows, "rows"), (names.cu_cols, "cols")):
-            start, end = (env[name].entries(domain.read(name, k)) for k in (s, s + 1))
-            out.append(z3.Implies(s < _sequences(env, names), z3.And(start >= 0, start <= end, end <= env[length])))
-        return out
+            start, end = entry(name, s), entry(name, s + 1)
+            out.append(z3.And(start >= 0, start <= end, end <= env[length]))
+        for table, (lower, upper) in names.parts.items():
+            out.append(z3.And(entry(lower, s) >= 0, entry(upper, s) <= env[table].length))
+        return [z3.Implies(s < _sequences(env, names), within) for within in out]
 
     def within(world: World) -> list[Any]:
         return [z3.And(*given(world), z3.Not(part)) for part in parts(world)]
