@@ -170,8 +170,8 @@ class World:
         return evaluate(e, {**self.env, **(extra or {})}, self.domain)
 
     def equate(self, known: Sequence[Any], number: int) -> None:
-        """Where `known` holds, tell which `first` met after the first `number` is one of those: over the same range, of the
-        same condition. Nothing need be told then of what either of them finds.
+        """Where `known` holds, tell which `first` is one of the `number` met first: over the same range, of the same
+        condition. Nothing need be told then of what either of them finds.
         """
         earlier, later = self.domain.firsts[:number], self.domain.firsts[number:]
         if len(earlier) * len(later) > PAIRS:

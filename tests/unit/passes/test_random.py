@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 import torch
 from counts import Counts
-from differential import check, check_garbage, garbage, tables_in, words
+from differential import check, check_garbage, garbage, spec_in, tables_in, words
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 from packing import check_packs
 from random_specs import specs
-from test_layout import Tokens, check_layout, patches, read, striped, zigzag
+from test_layout import Tokens, check_layout, patches, read, striped, with_layouts, zigzag
 
 import cmir
+from cmir.analysis.facts import facts_of
 from cmir.analysis.sampling import sample
 from cmir.dialects.attention import KernelOp
 from cmir.dialects.descriptor import PreprocessOp
@@ -114,7 +115,14 @@ def test_layouts_of_random_specs(counts: Counts):
     @given(specs(depth=1), layouts())
     def run(text: str, orders: dict[str, Tokens]):
         tokens = {axis: of for layout, of in orders.items() for axis in layout.partition(" = ")[0].split(", ")}
-        refusable(lambda: check_layout(text, list(orders), tokens, count=3))
+
+        def laid_out() -> None:
+            module = parse(with_layouts(text, *orders), "layout.mlir")
+            run_pipeline(module, ["layout"])
+            assume(sample(facts_of(spec_in(module)), count=3, seed=1, size=14))  # lengths that a grid needs, say
+            check_layout(text, list(orders), tokens, count=3)
+
+        refusable(laid_out)
         counts("specs fuzzed, with a layout", 1)
 
     run()
