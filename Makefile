@@ -35,6 +35,10 @@ define step
 @echo "== $(1)"; $(2) || { echo "== FAILED: $(1)" >&2; exit 1; }
 endef
 
+# Says what is missing where there is no GPU.
+GPU = $(BIN)/python -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' \
+	|| { echo "make $@ needs a GPU that torch sees; $$($(BIN)/python -c 'import torch; print("torch", torch.__version__)') sees none" >&2; exit 1; }
+
 LINT := $(BIN)/python -m ruff check .
 FORMAT := $(BIN)/python -m ruff format --check .
 TYPES := $(BIN)/python -m pyright --pythonpath $(BIN)/python
@@ -55,6 +59,7 @@ test: $(DEV) ## lint, formatting, types, lit and unit tests; stops at the first 
 	$(call step,unit tests (pytest),$(UNIT))
 
 test-gpu: $(DEV) ## the tests that need a GPU: every test by name, then the figures of the run
+	@$(GPU)
 	@CMIR_TEST_GPU=1 $(BIN)/python -m pytest tests/gpu -v -n $(GPU_JOBS)
 
 lint: $(DEV) ## ruff check and ruff format --check
@@ -75,6 +80,7 @@ unit: $(DEV) ## pytest
 	$(call step,unit tests (pytest),$(UNIT))
 
 bench: $(RUNTIME) ## measure attention and preprocessing on this machine's GPU
+	@$(GPU)
 	@$(BIN)/python -m benchmarks.operator $(BENCH)
 
 clean: ## remove the environment and the caches in this folder

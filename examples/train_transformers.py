@@ -20,7 +20,10 @@ import torch.nn.functional as F
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported: run the kernels on the CPU
 
-from transformers import AutoModelForCausalLM, Qwen3Config, Qwen3ForCausalLM
+try:
+    from transformers import AutoModelForCausalLM, Qwen3Config, Qwen3ForCausalLM
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install 'cmir[torch,transformers]'") from None
 
 from cmir.integrations import transformers as integration
 

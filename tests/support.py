@@ -37,7 +37,7 @@ def missing_backend(name: str) -> str | None:
         return None
     if "backend" not in inspect.signature(cmir.attention).parameters:
         return "this cmir.attention takes no backend"
-    if not GPU or torch.cuda.get_device_capability() != (9, 0):
+    if not (GPU and torch.cuda.is_available()) or torch.cuda.get_device_capability() != (9, 0):
         return f"the {name} kernels are for Hopper"
     try:
         import triton.experimental.gluon  # noqa: F401

@@ -19,14 +19,21 @@ from importlib.metadata import version
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import torch
-from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import causal_mask_function, prepare_padding_mask, sdpa_mask
-from transformers.utils import logging
+from cmir.errors import CmirError, SpecError
+
+try:
+    import torch
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+    from transformers.masking_utils import causal_mask_function, prepare_padding_mask, sdpa_mask
+    from transformers.utils import logging
+except ImportError as error:
+    raise CmirError(
+        "cmir.integrations.transformers needs torch and transformers 5.24 or newer: "
+        f"pip install 'cmir[torch,transformers]' ({error})"
+    ) from error
 
 import cmir
-from cmir.errors import CmirError, SpecError
 from cmir.frontend.mask_mod import MaskModSpec, as_metadatum, from_mask_mod
 from cmir.integrations.closures import Opaque, structure
 from cmir.integrations.mask_functions import Rewritten, rewritten

@@ -2,6 +2,8 @@
 """attn_implementation="cmir" against "sdpa": masks pair by pair, then logits and gradients of small models."""
 
 import importlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -292,6 +294,20 @@ def test_sdpa_gives_rows_that_see_nothing_what_cmir_gives_them(said: list[str]) 
     assert len(said) == 1
     for got, want in zip(*outs, strict=True):
         torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-5)
+
+
+def test_without_transformers_what_to_install_is_said() -> None:
+    program = (
+        "import sys; sys.modules['transformers'] = None\n"
+        "import cmir\n"
+        "try: import cmir.integrations.transformers\n"
+        "except cmir.CmirError as error: print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith(
+        "cmir.integrations.transformers needs torch and transformers 5.24 or newer: "
+        "pip install 'cmir[torch,transformers]' ("
+    )
 
 
 def test_a_position_bias_goes_to_sdpa(said: list[str]) -> None:
