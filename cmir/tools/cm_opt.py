@@ -8,7 +8,6 @@ traceback. Remarks of passes look the same and fail nothing.
 import gc
 import os
 import re
-import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -132,9 +131,10 @@ def _explain_cell(line: CommandLine, name: str, text: str, passes: Sequence[Modu
     assert line.cell is not None
     lowered = lower(text, name, before=passes, context=context)
     given = parse_metadata(line.metadata)
-    metadata = lowered.metadata(line.number("--rows"), line.number("--cols"), given, line.number("--seed") or 0)
+    seed = line.number("--seed") or 0
+    metadata = lowered.metadata(line.number("--rows"), line.number("--cols"), given, seed)
     if metadata.drawn:
-        print(f"drawn: {shlex.join(metadata.arguments())}", file=sys.stderr)
+        print(metadata.said(seed), file=sys.stderr)
     return f"{explain_cell(lowered.scene(metadata), *line.cell)}\n"
 
 

@@ -9,7 +9,6 @@ Errors look as those of `cm-opt`.
 
 import argparse
 import re
-import shlex
 import sys
 from collections.abc import Sequence
 
@@ -44,7 +43,7 @@ def _run(argv: Sequence[str]) -> int:
     else:
         metadata = lowered.metadata(options.rows, options.cols, given, options.seed)
         if metadata.drawn:
-            print(f"drawn: {shlex.join(metadata.arguments())}", file=sys.stderr)
+            print(metadata.said(options.seed), file=sys.stderr)
         scene = lowered.scene(metadata)
     if kind == "text":
         from cmir.view.text import drawing

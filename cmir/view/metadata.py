@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -32,6 +33,10 @@ SIZE = 24
 """About how many rows and columns are drawn where nothing says how many."""
 
 
+LONG = 400
+"""Characters of a value that are printed."""
+
+
 @dataclass(frozen=True)
 class Metadata:
     """The env of a mask, and the names of what was drawn for it rather than given."""
@@ -47,6 +52,15 @@ class Metadata:
             text = _text(value)
             out += [f"--{name}", text] if name in ("rows", "cols") else ["--meta", f"{name}={text}"]
         return out
+
+    def said(self, seed: int) -> str:
+        """The line about what was drawn from a seed; long values are cut, and drawn again by their seed."""
+        words, cut = self.arguments(), 0
+        for k, word in enumerate(words):
+            if len(word) > LONG:
+                words[k], cut = word[: word.rindex(",", 0, LONG) + 1] + "..", cut + 1
+        which = "a value is" if cut == 1 else f"{cut} values are"
+        return f"drawn: {shlex.join(words)}" + (f"  ({which} cut; --seed {seed} draws the same)" if cut else "")
 
 
 def parse_metadata(texts: Iterable[str]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Metadata from a command line: parsed, completed by a draw, and refused with the argument's name."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,19 @@ def test_what_is_left_out_is_drawn_around_what_is_given(name: str):
         for key, value in drawn.env.items():
             same = again.env[key]
             assert np.array_equal(getattr(value, "values", value), getattr(same, "values", same))
+
+
+def test_what_is_drawn_is_said_and_long_values_are_cut():
+    facts = facts_of(lowered("hstu").spec)
+    assert complete(facts, 5, None, {"history": 5}, 4).said(4).startswith("drawn: --meta start=")
+    drawn = complete(facts, 1000, None, {"history": 10}, 4)
+    line = drawn.said(4)
+    (value,) = drawn.arguments()[1:]
+    shown = line.removeprefix("drawn: --meta ").partition("..  (")[0]
+    assert value.startswith(shown) and shown.endswith(",") and 380 < len(shown) <= 400
+    assert line.endswith("..  (a value is cut; --seed 4 draws the same)")
+    two = replace(drawn, env={**drawn.env, "history": drawn.env["start"]}, drawn=("start", "history"))
+    assert two.said(7).endswith("  (2 values are cut; --seed 7 draws the same)")
 
 
 def test_given_values_are_kept():
