@@ -62,24 +62,34 @@ def spec_mask(spec: SpecOp, env: Mapping[str, Value]) -> np.ndarray:
     return mask[:, orders["cols"].tokens(lengths["cols"], env)] if "cols" in orders else mask
 
 
-def spec_pair(spec: SpecOp, env: Mapping[str, Value], i: int, j: int) -> bool:
-    """`spec_mask(spec, env)[i, j]`, of lengths whose whole mask would be too large too."""
+def spec_part(spec: SpecOp, env: Mapping[str, Value], rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    """`spec_mask(spec, env)[rows[:, None], cols]`, of lengths whose whole mask would be too large too."""
     import numpy as np
 
     orders = orders_of(spec.layouts)
     lengths = {axis: int(env[axis]) for axis in ("rows", "cols")}
     own = {axis: n * (orders[axis].share if axis in orders else 1) for axis, n in lengths.items()}
-    token = {
-        axis: int(orders[axis].tokens(lengths[axis], env)[place]) if axis in orders else place
-        for axis, place in (("rows", i), ("cols", j))
-    }
+    i, j = (
+        orders[axis].tokens(lengths[axis], env)[places] if axis in orders else places
+        for axis, places in (("rows", rows), ("cols", cols))
+    )
     domain, points = NumpyDomain(), _named(spec, {**env, **own})
-    points |= {"i": np.full((1, 1), token["rows"]), "j": np.full((1, 1), token["cols"])}
+    points["j"] = j[None, :]
+    out = np.zeros((len(i), len(j)), dtype=bool)
     for region in spec.regions_of_rows:
         lo, hi = (int(evaluate(e.data, points, domain)) for e in (region.lo, region.hi))
-        if lo <= token["rows"] < hi:
-            return bool(_fill((1, 1), _visible(region, points, domain))[0, 0])
-    return False
+        held = (lo <= i) & (i < hi)
+        if held.any():
+            here = {**points, "i": i[held][:, None]}
+            out[held] = _fill((int(held.sum()), len(j)), _visible(region, here, domain))
+    return out
+
+
+def spec_pair(spec: SpecOp, env: Mapping[str, Value], i: int, j: int) -> bool:
+    """`spec_mask(spec, env)[i, j]`, of lengths whose whole mask would be too large too."""
+    import numpy as np
+
+    return bool(spec_part(spec, env, np.array([i]), np.array([j]))[0, 0])
 
 
 def _named(spec: SpecOp, env: Mapping[str, Value]) -> dict[str, Value]:

@@ -20,7 +20,7 @@ from cmir.dialects.maskspec import SpecOp
 from cmir.errors import MetadataError, SpecError, as_python, locate
 from cmir.interp.domain import NumpyDomain, Value
 from cmir.interp.evaluate import evaluate
-from cmir.interp.masks import spec_mask, with_lengths
+from cmir.interp.masks import spec_part, with_lengths
 from cmir.runtime.compiling import with_statics
 from cmir.tools import driver
 from cmir.view.metadata import Metadata, complete
@@ -28,8 +28,8 @@ from cmir.view.pack import Pack
 from cmir.view.scene import Scene
 
 PIPELINE = {"rows": "lower-intervals", "cols": "transpose"}
-WORTH_COMPARING = 1 << 14
-"""Pairs of the largest mask of which several draws are looked at."""
+LOOKED_AT = 128
+"""Rows, and columns, of a draw that are looked at."""
 
 KERNELS = {"choose-axis": TestsOp, "lower-descriptor": PreprocessOp, "lower-attention": KernelOp}
 """The passes to kernels, and what each leaves."""
@@ -70,13 +70,15 @@ class Lowered:
 
     def _variety(self, env: Mapping[str, Value]) -> float:
         """How much a mask shows of itself: pairs of both kinds, and rows in all of its Regions."""
-        if int(env["rows"]) * int(env["cols"]) > WORTH_COMPARING:
-            return 0.0
-        seen = spec_mask(self.surface, env)
+        import numpy as np
+
+        places = (int(env[axis]) for axis in ("rows", "cols"))
+        rows, cols = (np.unique(np.linspace(0, n - 1, min(n, LOOKED_AT), dtype=np.int64)) for n in places)
+        seen = spec_part(self.surface, env, rows, cols)
         share = float(seen.mean()) if seen.size else 0.0
         domain, full = NumpyDomain(), with_lengths(env)
         guards = [[int(evaluate(e.data, full, domain)) for e in (r.lo, r.hi)] for r in self.spec.regions_of_rows]
-        held = sum(max(lo, 0) < min(hi, len(seen)) for lo, hi in guards)
+        held = sum(max(lo, 0) < min(hi, int(env["rows"])) for lo, hi in guards)
         return min(share, 1 - share) + held
 
     def pack(

@@ -1,6 +1,7 @@
 """A pair explained: what is said of Regions, clauses and slots is what the oracle says."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ from viewing import scenes
 
 import cmir
 from cmir import zoo
+from cmir.interp.domain import TableValue
+from cmir.interp.masks import spec_mask, spec_part
 from cmir.view.cell import explain
+from cmir.view.load import lower
 
 MASKS = ("hstu", "hstu_meta", "shared_prompt", "vertical_slash", "strided", "topk_blocks", "flamingo", "clear")
 
@@ -134,3 +138,31 @@ def test_one_pair_of_a_mask_with_a_layout_is_that_of_the_whole():
     dense = mask.dense(rows=4, cols=8)
     found = [[mask.explain(i, j, rows=4, cols=8).visible for j in range(8)] for i in range(4)]
     assert np.array_equal(found, dense)
+
+
+@pytest.mark.parametrize("layout", ["", "zigzag", "striped"])
+def test_a_part_of_a_mask_is_that_of_the_whole(layout: str):
+    """Of a shard of an order of the tokens, too."""
+    order: Any = {"zigzag": cmir.layouts.ZigZag(of=2, rank=1), "striped": cmir.layouts.Striped(of=2, rank=0)}.get(
+        layout
+    )
+    mask = cmir.compile(str(zoo.path("causal")), layout=None if order is None else {"rows": order})
+    env = {"rows": 12, "cols": 12 if order is None else 24}
+    whole = spec_mask(mask.surface, env)
+    rows, cols = np.array([11, 0, 4, 5, 6]), np.array([3, 11, 5])
+    assert np.array_equal(spec_part(mask.surface, env, rows, cols), whole[rows[:, None], cols])
+    assert spec_part(mask.surface, env, rows[:0], cols).shape == (0, 3)
+
+
+def test_a_part_of_a_mask_with_regions_is_that_of_the_whole():
+    start = TableValue(np.array([0] * 5 + [5, 5, 7, 7, 9, 9, 11]))
+    env = {"rows": 12, "cols": 12, "history": 5, "start": start}
+    surface = zoo.load("hstu").surface
+    rows, cols = np.array([11, 0, 4, 5, 6]), np.array([3, 11, 5, 6])
+    assert np.array_equal(spec_part(surface, env, rows, cols), spec_mask(surface, env)[rows[:, None], cols])
+
+
+def test_a_large_mask_is_drawn_with_something_to_see():
+    mask = lower(zoo.path("hstu").read_text(), "hstu.mlir")
+    for seed in range(3):
+        assert 0 < int(mask.metadata(2000, None, {}, seed).env["history"]) < 2000
