@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from cmir.runtime.checks import HostChecks
     from cmir.runtime.descriptor import Descriptor, Plan
+    from cmir.runtime.layout import Tokens
     from cmir.runtime.mask import CompiledMask
     from cmir.runtime.metadata import PackedMetadata
     from cmir.runtime.packed import Longest
@@ -37,6 +38,8 @@ MAX_PLANS = 256
 
 def whole(value: Any) -> Any:
     """An integer of NumPy as an int; anything else, and a bool, as it is, for others to check."""
+    if type(value) is int or hasattr(value, "data_ptr"):  # a tensor: a look at the abstract class is slow
+        return value
     return value if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
 
 
@@ -54,6 +57,7 @@ class Describer:
         self._checks = checks
         self._kernels = kernels
         self.plans: dict[object, Plan] = {}
+        self._tokens: dict[object, Tokens] = {}
 
     def __call__(
         self,
@@ -97,15 +101,29 @@ class Describer:
         """The descriptor, with what it was made of, and with the permutation of its layout if there is one."""
         desc.explain = functools.partial(self._explain, metadata)
         if self._checks.orders:
-            from cmir.runtime.layout import tokens_of
-
-            desc.tokens = tokens_of(self._mask.name, self._checks.orders, desc.rows, desc.cols, metadata, desc.device)
+            desc.tokens = self._tokens_of(desc, metadata)
         if os.environ.get(CHECK) == "1":
             from cmir.runtime.launch import is_capturing
 
             if not is_capturing(desc.device):
                 desc.check()
         return desc
+
+    def _tokens_of(self, desc: Descriptor, metadata: Mapping[str, Any]) -> Tokens:
+        """The permutation of the mask's layout: that of the same lengths again, where no metadata say it."""
+        from cmir.runtime.launch import is_capturing
+        from cmir.runtime.layout import tokens_of
+
+        orders, place = self._checks.orders, (desc.rows, desc.cols, desc.device)
+        if (kept := self._tokens.get(place)) is not None:
+            return kept
+        found = tokens_of(self._mask.name, orders, desc.rows, desc.cols, metadata, desc.device)
+        # What is computed while a graph is captured is not there before the graph runs.
+        if all(order.table is None for order in orders.values()) and not is_capturing(desc.device):
+            if len(self._tokens) >= MAX_PLANS:
+                self._tokens.clear()
+            self._tokens[place] = found
+        return found
 
     def _explain(self, metadata: Mapping[str, Any], desc: Descriptor, number: int, index: int, mask: int) -> str:
         """What a descriptor of these metadata has at the place of a broken fact."""

@@ -10,6 +10,7 @@ same ones. Tokens past the last sequence are padding: they see nothing and nothi
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -67,6 +68,7 @@ class Subject(NamedTuple):
 _FORM = "an int32 or int64 tensor [S + 1], where S is the number of sequences"
 
 
+@functools.cache  # masks live as long as the process
 def _names(packed: CompiledMask) -> tuple[str, str, str]:
     """The names, in the packed form, of the cumulative lengths of rows, of columns, and of the longest sequence."""
     rows, cols, longest = (p.name for p in packed.signature.parameters[-ADDED:])
@@ -119,18 +121,19 @@ def metadata(
     name = mask.name
     both = {"cu_seqlens": cu_seqlens, **({} if cu_seqlens_k is None else {"cu_seqlens_k": cu_seqlens_k})}
     for what, value in both.items():
-        if not isinstance(value, torch.Tensor) or value.dim() != 1 or not len(value) or not _integers(value):
+        if not isinstance(value, torch.Tensor) or value.dim() != 1 or not value.shape[0] or not _integers(value):
             raise MetadataError(f"mask {name!r}, argument {what!r}: expected {_FORM}; got {_words(value)}")
-        if len(value) != len(cu_seqlens):
+        if value.shape != cu_seqlens.shape:
             raise MetadataError(
                 f"mask {name!r}, argument {what!r}: expected as many entries as cu_seqlens has, {len(cu_seqlens)}; "
                 f"got {len(value)}"
             )
     if max_seqlen is not None and (type(max_seqlen) is not int or not 0 <= max_seqlen <= NO_LIMIT):
         raise MetadataError(f"mask {name!r}, argument 'max_seqlen': expected an int of at least 0; got {max_seqlen!r}")
-    _check_names(mask.facts, given)
-    kinds = {p.name: p.kind for p in mask.facts.parameters}
-    sequences = len(cu_seqlens) - 1
+    if given.keys() != _kinds(mask).keys():
+        _check_names(mask.facts, given)
+    kinds = _kinds(mask)
+    sequences = cu_seqlens.shape[0] - 1
     out: dict[str, Any] = {}
     for key, value in given.items():
         if kinds[key] == "scalar":
@@ -148,7 +151,15 @@ def metadata(
 
 
 def _integers(value: torch.Tensor) -> bool:
-    return str(value.dtype) in ("torch.int32", "torch.int64")
+    import torch
+
+    return value.dtype is torch.int32 or value.dtype is torch.int64
+
+
+@functools.cache
+def _kinds(mask: CompiledMask) -> Mapping[str, str]:
+    """Of each metadatum, its kind."""
+    return {p.name: p.kind for p in mask.facts.parameters}
 
 
 def _per_sequence(mask: str, name: str, value: Any, sequences: int, device: torch.device) -> torch.Tensor:
