@@ -2,13 +2,13 @@
 
     every number of a rule  =  a * (the largest metadatum) + (what constants, lengths and positions add)
 
-Rules are about mathematical integers, kernels reckon in int64. `factor` bounds a over all numbers that a preprocess
-kernel makes: 1 for `start[i]`, 2 for `time[i] - time[j]`, 100 for `100 * w[i]`. With metadata of at most 2^62 / a
-either way the first part stays below 2^62; the second is below 2^62 too, since lengths are at most 2^30 and constants
-have 32 bits. So up to 2^61, or 2^62 / a where a is more than 2, rules are exact: nanoseconds since 1970 are about
-2^60.7. A larger number is read as the largest: INT64_MAX still means "no limit". Metadata that are only compared with
-one another, or with what no metadatum changes, are not reckoned with, and are exact whatever they are: 64-bit hashes as
-document ids.
+Rules are about mathematical integers, kernels reckon in int64 (or in int32, where that is proved to hold all values:
+`cmir.lowering.widths`). `factor` bounds a over all numbers that a preprocess kernel makes: 1 for `start[i]`, 2 for
+`time[i] - time[j]`, 100 for `100 * w[i]`. With metadata of at most 2^62 / a either way the first part stays below 2^62;
+the second is below 2^62 too, since lengths are at most 2^30 and constants have 32 bits. So up to 2^61, or 2^62 / a
+where a is more than 2, rules are exact: nanoseconds since 1970 are about 2^60.7. A larger number is read as the
+largest: INT64_MAX still means "no limit". Metadata that are only compared with one another, or with what no metadatum
+changes, are not reckoned with, and are exact whatever they are: 64-bit hashes as document ids.
 """
 
 from __future__ import annotations

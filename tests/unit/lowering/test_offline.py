@@ -110,4 +110,4 @@ print(*offline.registers_and_spills(compiled))
 def test_preprocess_compiles_for_hopper(name: str, form: str) -> None:
     script = f"import sys; sys.argv[1:] = ['{name}', '{form}']\n" + PREPROCESS
     _, spills = offline.run(script, Path(__file__).parent).split()
-    assert int(spills) <= 112  # strided, packed: 96 under triton 3.9; the others less
+    assert int(spills) <= 32  # strided: 28 under triton 3.6, 4 under 3.9; the others none

@@ -6,7 +6,7 @@ CMIR_FUZZ=2000 tries that many specs instead of a few, CMIR_FUZZ_SEED=1 others. 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import addresses
 import numpy as np
@@ -147,14 +147,15 @@ def test_proofs_agree_with_tests(counts: Counts):
     run()
 
 
-def test_kernels_of_random_specs(counts: Counts, tmp_path: Path):
-    """The printed preprocess kernel, run by Triton's interpreter on good metadata and on garbage: its status, tables
-    and area are those of NumPy, and it touches nothing but its memory."""
+@pytest.mark.parametrize("test", ["auto", "bits"])
+def test_kernels_of_random_specs(counts: Counts, tmp_path: Path, test: Literal["auto", "bits"]):
+    """The printed preprocess kernel, run by Triton's interpreter on good metadata and on garbage: its status, tables,
+    bits and area are those of NumPy, and it touches nothing but its memory."""
     path, rng = tmp_path / "spec.mlir", np.random.default_rng(5)
 
     def run_kernels(text: str) -> None:
         path.write_text(text)
-        mask = cmir.compile(path)
+        mask = cmir.compile(path, test=test)
         preprocess = next(op for op in mask.module.walk() if isinstance(op, PreprocessOp))
         kernel = next(op for op in mask.module.walk() if isinstance(op, KernelOp))
         good = sample(mask.facts, count=2, seed=4, size=20)
@@ -183,7 +184,9 @@ def test_kernels_of_random_specs(counts: Counts, tmp_path: Path):
                     assert np.array_equal(np.where(present, table[0].numpy(), 0), np.where(present, want, 0)), where
             seen = kernel_mask(kernel, preprocess, draw.env, (16, 16))
             assert desc.area.tolist() == [int(seen.sum())] or status_word(preprocess, draw.env), where
-        counts("specs fuzzed, their kernels run", 1)
+            if desc.bits is not None:
+                assert np.array_equal(desc.to_dense()[0, 0].numpy(), seen), where
+        counts(f"specs fuzzed, their kernels run{', by bits' if test == 'bits' else ''}", 1)
 
     @seed(SEED)
     @settings(SETTINGS, max_examples=max(1, EXAMPLES // 6))
