@@ -3,7 +3,8 @@
 The predicate runs once, on four 0-d tensors. What it asks torch for besides tensors becomes a part of the graph as it
 is then, and would be the same for every tensor that the compiled mask is given later:
 
-    a value, `int(t[0])`, `if t[0] > 3`, `t.tolist()`   refused, where it stands
+    a value, `int(t[0])`, `if t[0] > 3`, `t.tolist()`,
+    and where torch takes a number, `q.clamp(t[0], 5)`  refused, where it stands
     a shape, `t.shape`, `len(t)`, a loop over `t`       kept, and told by `Trace.shapes`, for a fact to be made of it
     a dtype, a device, a number of dimensions           kept
 """
@@ -73,6 +74,7 @@ def traced(
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
     from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
 
     trace = Trace()
     arguments: dict[int, torch.Tensor] = {}
@@ -90,7 +92,7 @@ def traced(
                 some = range(source.dim()) if dimensions is None or id(tensors[0]) in made else dimensions
                 trace.shapes += [Shape(source, dimension, location) for dimension in some]
 
-    def refuse_value(question: str, tensors: list[torch.Tensor]) -> SpecError:
+    def refuse_value(question: str, tensors: list[torch.Tensor], how: str | None = None) -> SpecError:
         """The error of the first value that is read; remembered, should the predicate catch it."""
         if any(id(source) in arguments for source in sources(tensors)):
             message = (
@@ -100,7 +102,7 @@ def traced(
         else:
             known = next((names[id(source)] for source in sources(tensors) if id(source) in names), None)
             of = f"the captured tensor '{known}'" if known else "a captured tensor"
-            known, how = known or "t", WORDS.get(question, f"{question}()")
+            known, how = known or "t", how or WORDS.get(question, f"{question}()")
             message = (
                 f"the mask_mod reads a value of {of} by {how}: the compiled mask would keep it, whatever tensor it is "
                 f"given; index the tensor where its value is used, {known}[b] or {known}[q_idx], or, for a constant, "
@@ -108,6 +110,17 @@ def traced(
             )
         trace.refused = trace.refused or SpecError(message, user_location() or where)
         return trace.refused
+
+    read: list[torch.Tensor] = []
+    """Tensors whose value torch has taken since it was last asked for something."""
+
+    class Reads(TorchDispatchMode):
+        """Sees torch read a value, whoever asked: `full((), limit)` and `clamp(limit, 5)` do, for a number."""
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten._local_scalar_dense.default:
+                read.append(args[0])
+            return func(*args, **(kwargs or {}))
 
     class Index(TorchFunctionMode):
         """Scalars index without becoming Python numbers, as they do under FlexAttention; questions are noted."""
@@ -120,6 +133,7 @@ def traced(
                 if all(isinstance(x, torch.Tensor) and x.dim() == 0 for x in indices):
                     func, args, kwargs = torch.ops.aten.index.Tensor, (tensor, list(indices)), None
             given = _tensors_in((args, kwargs or {}))
+            read.clear()
             try:
                 result = func(*args, **(kwargs or {}))
             except Exception as error:  # as good as a look, should the predicate catch it
@@ -132,6 +146,8 @@ def traced(
             if not isinstance(result, torch.Tensor | torch.dtype | torch.device):
                 trace.looked = True
                 self.asked(func, given, args, kwargs or {}, result, bool(inside))
+            elif taken := sources(read):
+                raise refuse_value(_question(func), taken, f"handing it to {_question(func)}() as a number")
             for tensor in inside:
                 made.setdefault(id(tensor), (tensor, sources(x for x in given if x is not tensor)))
             return result
@@ -150,7 +166,7 @@ def traced(
 
     def of_four(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:  # whatever else mask_mod has defaults for
         arguments.update((id(argument), argument) for argument in (b, h, q_idx, kv_idx))
-        with Index():
+        with Index(), Reads():
             return mask_mod(b, h, q_idx, kv_idx)
 
     try:

@@ -3,6 +3,7 @@
 and compared with those of other tensors."""
 
 import linecache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ import cmir
 from cmir.errors import MetadataError, SpecError
 from cmir.frontend.trace import FORMS
 
-DOC = torch.tensor([3, 3, 3, 3, 4, 4, 5, 5])
+DOC: Any = torch.tensor([3, 3, 3, 3, 4, 4, 5, 5])
 BATCH = torch.arange(16).reshape(2, 8)
-LIMIT = torch.tensor(5)
+LIMIT: Any = torch.tensor(5)
 
 
 def helper(t):
@@ -61,6 +62,13 @@ READS = {
     "array": (lambda b, h, q, k: k < int(np.asarray(DOC)[0]), "__array__()"),
     "text": (lambda b, h, q, k: k < len(f"{DOC}"), "printing it"),
     "iteration": (lambda b, h, q, k: k < sum(int(x) for x in DOC), "int()"),
+    "clamp": (lambda b, h, q, k: q.clamp(LIMIT, 7) < k, "handing it to clamp() as a number"),
+    "clamp at an entry": (lambda b, h, q, k: q.clamp(2, DOC[0]) < k, "handing it to clamp() as a number"),
+    "a multiple": (lambda b, h, q, k: torch.add(q, k, alpha=LIMIT) < 9, "handing it to add() as a number"),
+    "full": (lambda b, h, q, k: torch.full((), LIMIT) < k, "handing it to full() as a number"),
+    "full_like": (lambda b, h, q, k: torch.full_like(q, DOC[0] + 1) < k, "handing it to full_like() as a number"),
+    "new_full": (lambda b, h, q, k: q.new_full((), LIMIT) < k, "handing it to new_full() as a number"),
+    "a size": (lambda b, h, q, k: q < k + torch.zeros(LIMIT).dim(), "handing it to zeros() as a number"),
     "helper": (of_helper, "item()"),
     "branch": (of_branch, "bool() or a branch on it"),
     "caught": (of_caught, "int()"),
@@ -75,7 +83,7 @@ def line_of(error: SpecError) -> str:
 @pytest.mark.parametrize("name", READS)
 def test_values_of_captured_tensors_are_refused_where_they_are_read(name: str) -> None:
     predicate, how = READS[name]
-    known = "LIMIT" if name == "int of a scalar" else "DOC"
+    known = "LIMIT" if "LIMIT" in predicate.__code__.co_names else "DOC"
     with pytest.raises(SpecError) as raised:
         cmir.from_mask_mod(predicate)
     assert raised.value.message == (
