@@ -42,7 +42,7 @@ def test_a_candidate_launches_its_part_and_nothing_else(part: str):
     candidate = next(c for c in kernels.candidates_of(False) if c.part == part)
     q, k, v, dout = kernels.tensors(N, "cpu", torch.float32, (2, 1))
     inputs = [x.requires_grad_() for x in (q, k, v)]
-    out, lse = reference_attention(*inputs, mask.dense())
+    out, lse = reference_attention(inputs[0], inputs[1], inputs[2], mask.dense())
     grads = torch.autograd.grad(out, inputs, dout)
     want = [out] if part == "forward" else list(grads)
     desc = kernels.describe(mask, kernels.Selected(module, part, "delta"))

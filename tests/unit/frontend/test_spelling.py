@@ -1,7 +1,9 @@
 # pyright: basic
 """Whoever writes `//` and `%` in Python reads `//` and `%`; in text they are `floordiv` and `mod`."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,11 +45,12 @@ def masks(tmp_path: Path) -> tuple[cmir.CompiledMask, cmir.CompiledMask]:
     return cmir.compile(in_python()), cmir.compile(path)
 
 
-GIVEN = {"rows": 8, "stride": 3, "block": [0] * 4 + [1] * 4}
+GIVEN: dict[str, Any] = {"rows": 8, "stride": 3, "block": [0] * 4 + [1] * 4}
 
 
-def both(python: str, text: str, expected: str, otherwise: str) -> None:
+def both(said: Iterable[str], expected: str, otherwise: str) -> None:
     """The first says the one in Python, the second the other in text, and neither the words of the other."""
+    python, text = said
     assert expected in python and otherwise in text
     assert " mod " not in python and " floordiv " not in python
     assert " % " not in text and " // " not in text
@@ -63,17 +66,12 @@ def test_terms() -> None:
 
 
 def test_remarks_and_explanations(masks) -> None:
-    python, text = (mask.remarks for mask in masks)
-    both(
-        "\n".join(r.partition("\n")[0] for r in python),
-        "\n".join(text),
-        "'(i - j) % stride == 0'",
-        "(i - j) mod stride",
-    )
-    both(*(str(mask.explain(3, 2, **GIVEN)) for mask in masks), "(i - j) % stride == 0", "(i - j) mod stride == 0")
-    both(*(str(mask.explain(6, 2, **GIVEN)) for mask in masks), "i // 4 * 4", "i floordiv 4 * 4")
+    remarks = ("\n".join(remark.partition("\n")[0] for remark in mask.remarks) for mask in masks)
+    both(remarks, "'(i - j) % stride == 0'", "'(i - j) mod stride == 0'")
+    both((str(mask.explain(3, 2, **GIVEN)) for mask in masks), "(i - j) % stride == 0", "(i - j) mod stride == 0")
+    both((str(mask.explain(6, 2, **GIVEN)) for mask in masks), "i // 4 * 4", "i floordiv 4 * 4")
     pack = {**GIVEN, "cu_seqlens": [0, 8]}
-    both(*(str(mask.explain(6, 2, **pack)) for mask in masks), "rows [rows // 2, rows)", "rows [rows floordiv 2, rows)")
+    both((str(mask.explain(6, 2, **pack)) for mask in masks), "rows [rows // 2, rows)", "rows [rows floordiv 2, rows)")
 
 
 def test_errors_about_metadata(masks) -> None:
@@ -83,24 +81,25 @@ def test_errors_about_metadata(masks) -> None:
         return str(error.value)
 
     odd = {"rows": 7, "block": [0] * 4 + [1] * 3}
-    both(*(said(mask, "dense", **odd) for mask in masks), "'rows % 2 == 0'", "'rows mod 2 == 0'")
+    both((said(mask, "dense", **odd) for mask in masks), "'rows % 2 == 0'", "'rows mod 2 == 0'")
     odd["block"] = torch.tensor(odd["block"])
-    both(*(said(mask, "describe", **odd) for mask in masks), "'rows % 2 == 0'", "'rows mod 2 == 0'")
+    both((said(mask, "describe", **odd) for mask in masks), "'rows % 2 == 0'", "'rows mod 2 == 0'")
     wrong = [0] * 5 + [1] * 3
-    both(*(said(mask, "dense", block=wrong) for mask in masks), "'block[i] == i // 4' at row 4", "i floordiv 4'")
+    both((said(mask, "dense", block=wrong) for mask in masks), "'block[i] == i // 4' at row 4", "i floordiv 4'")
     pack = {"block": wrong, "cu_seqlens": [0, 8]}
-    both(*(said(mask, "dense", **pack) for mask in masks), "'block[i] == i // 4' at row 4", "i floordiv 4'")
+    both((said(mask, "dense", **pack) for mask in masks), "'block[i] == i // 4' at row 4", "i floordiv 4'")
 
     def checked(mask: cmir.CompiledMask, **changed) -> str:
+        given: dict[str, Any] = {**GIVEN, "block": torch.tensor(wrong), **changed}
         with pytest.raises(cmir.MetadataError) as error:
-            mask.describe(**GIVEN | {"block": torch.tensor(wrong)} | changed).check()
+            mask.describe(**given).check()
         return str(error.value)
 
     python, text = map(checked, masks)
-    both(python, text, "`block[i] == i // 4` at row 4", "`block[i] == i floordiv 4` at row 4")
+    both((python, text), "`block[i] == i // 4` at row 4", "`block[i] == i floordiv 4` at row 4")
     assert f"(declared at {__file__}:" in python and "strided.mlir:3:" in text
     python, text = (checked(mask, cu_seqlens=torch.tensor([0, 8])) for mask in masks)
-    both(python, text, "`block[i] == i // 4, in every sequence`", "`block[i] == i floordiv 4, in every sequence`")
+    both((python, text), "`block[i] == i // 4, in every sequence`", "`block[i] == i floordiv 4, in every sequence`")
     assert f"(declared at {__file__}:" in python
 
 
@@ -151,7 +150,7 @@ def test_views_of_a_mask_written_in_python(masks, tmp_path: Path) -> None:
     python, text = (lower_spec(mask.surface, in_python=mask.in_python) for mask in masks)
     given = {"stride": 3, "block": GIVEN["block"]}
     drawings = [drawing(lowered.scene(lowered.metadata(8, None, given))) for lowered in (python, text)]
-    both(*drawings, "i // 4 * 4", "i floordiv 4 * 4")
+    both(drawings, "i // 4 * 4", "i floordiv 4 * 4")
     for mask, words in zip(masks, ("(i - j) % stride == 0", "(i - j) mod stride == 0"), strict=True):
         mask.view(tmp_path / "mask.html", rows=8, **given)
         page = (tmp_path / "mask.html").read_text()
