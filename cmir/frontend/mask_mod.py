@@ -121,7 +121,7 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         f"'{table}' is read at an index that nothing says is at least 0, and so may count from its end: if none is "
         "below, say so of what it is made of, as in spec.assume(spec.metadata['ids'][spec.i] >= 0)"
         for table in known
-        if f"{table}_size" in importer.captured
+        if table in importer.from_end
     ]
     return spec
 
@@ -150,6 +150,7 @@ class _Importer:
         self._declared: dict[tuple[int, str, bool], str] = {}
         self._leads: dict[str, str] = {}
         self.sizes: dict[str, Size] = {}
+        self.from_end: set[str] = set()
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -263,6 +264,7 @@ class _Importer:
         if _at_least_zero(index.expr):
             return index
         self.looked = True
+        self.from_end.add(table)
         return self.spec.where(index < 0, index + self._length(table, len(self._leads[table])), index)
 
     def _length(self, name: str, dimension: int) -> Term:

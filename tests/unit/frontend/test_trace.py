@@ -177,6 +177,24 @@ def test_other_lengths_are_refused() -> None:
         both.describe(rows=8, BATCH=torch.zeros(3, 8, dtype=torch.int64))
 
 
+def test_a_loop_over_the_entries_of_a_table() -> None:
+    starts, ends = torch.tensor([0, 4, 5]), torch.tensor([3, 5, 9])
+
+    def within(b, h, q, k):
+        seen = k == q
+        for n in range(len(starts)):
+            seen = seen | ((starts[n] <= k) & (k < ends[n]) & (starts[n] <= q) & (q < ends[n]))
+        return seen
+
+    spec = cmir.from_mask_mod(within)
+    assert list(spec.captured) == ["starts", "ends", "starts_size"] and len(spec.fixed) == 1
+    assert not any("from its end" in hint for hint in spec.hints)
+    mask = cmir.compile(spec)
+    assert np.array_equal(mask.dense(rows=9, starts=starts, ends=ends), pairs(within, 9))
+    with pytest.raises(MetadataError, match="break the fact 'starts_size == 3'"):
+        mask.describe(rows=9, starts=torch.tensor([0, 4, 5, 6]), ends=torch.tensor([3, 5, 6, 9]))
+
+
 def before(b, h, q, k):
     return DOC[q - 1] == DOC[k]
 
