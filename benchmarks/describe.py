@@ -50,7 +50,7 @@ def block_mask(case: masks.Case) -> Callable[[], Any]:
 
 def with_warps(case: masks.Case, warps: int) -> Callable[[], cmir.Descriptor]:
     """The launch of a plan with another number of warps, without the checks of `describe`."""
-    (plan,) = case.compiled._describer.plans.values()  # pyright: ignore[reportPrivateUsage]
+    *_, plan = case.compiled._describer.plans.values()  # pyright: ignore[reportPrivateUsage]
     other = replace(plan, options={"num_warps": warps}, _ready={})
     return lambda: other.build_from(case.metadata)
 

@@ -20,7 +20,7 @@ from cmir.errors import CmirError
 from cmir.lowering.visibility import needs_live_test
 from cmir.lowering.words import word_axis
 from cmir.runtime.hopper_dims import Forward, forward_dims
-from cmir.runtime.launch import interpreting
+from cmir.runtime.launch import current_stream, interpreting
 from cmir.runtime.tensors import like
 
 if TYPE_CHECKING:
@@ -172,12 +172,6 @@ def counter(device: torch.device) -> torch.Tensor:
     if found is None:
         found = _drawn[device, stream] = torch.zeros(1, dtype=torch.int32, device=device)
     return found
-
-
-def current_stream(device: torch.device) -> int:
-    """The handle of the current stream."""
-    triton: Any = import_module("triton")
-    return triton.runtime.driver.active.get_current_stream(device.index)
 
 
 @functools.cache

@@ -386,7 +386,7 @@ def test_filling_hooks() -> None:
         fill(SKELETON, {"wrong": ""}, [])
     filled = fill(SKELETON, {}, ["meta_a", "meta_a_ptr: tl.constexpr"])
     assert '"entries",\n        "meta_a",\n    ]' in filled
-    assert "    entries,\n    meta_a,\n    meta_a_ptr: tl.constexpr,\n" in filled
+    assert "    counters,\n    meta_a,\n    meta_a_ptr: tl.constexpr,\n" in filled
     assert "rows,\n            cols,\n            meta_a,\n            meta_a_ptr,\n        )" in filled
     assert "def row_facts(i, z, rows, cols, meta_a, meta_a_ptr: tl.constexpr):" in filled
     assert not re.search(r"\bMETA\b", fill(SKELETON, {}, []))
@@ -401,7 +401,7 @@ import test_preprocess as tests
 for slots, tile in ((1, (128, 128)), (4, (16, 64)), (6, (128, 128)), (65, (128, 128))):
     module, _ = tests.table_mask(slots, slots)
     kernel = compile_kernel(
-        module.preprocess, torch.int32, 1000, 2000, 16, 8, 0, torch.int64, 5, 6, torch.int32, 7, 8,
+        module.preprocess, torch.int32, 1000, 2000, 16, 8, 0, torch.int32, torch.int64, 5, 6, torch.int32, 7, 8,
         ROW_SLOTS=slots, COL_SLOTS=slots, TILE_M=tile[0], TILE_N=tile[1], ROW_LIVE=slots > 4, COL_LIVE=slots > 4,
     )
     assert ".f32" not in kernel.asm["ptx"] and "atom.global.gpu.acq_rel" in kernel.asm["ptx"]
