@@ -69,7 +69,7 @@ def save(scene: Scene, path: str, tile: tuple[int, int] | None = None) -> None:
             width, height = (max(pixels * n / DPI, 1.2) for n in cells)
         rows, cols = (scene.intervals("rows"), scene.intervals("cols")) if written else ([], [])
         beside = max((sum(_letters(x) for x in line) + 2 * len(line) for line in rows), default=0) * 0.062
-        above = max((len(" ".join(map(_text, line))) for line in cols), default=0) * 0.06 + 0.35
+        above = max((len(" ".join(map(str, line))) for line in cols), default=0) * 0.06 + 0.35
         legend = _legend(scene)
         # Inches: [left, mask, intervals of rows, tiles, right] and [legend, mask, columns' intervals, top].
         names = max((len(name) for name, _, _ in scene.sections()), default=0)
@@ -80,6 +80,8 @@ def save(scene: Scene, path: str, tile: tuple[int, int] | None = None) -> None:
         notes = ["■ before an interval: a slot that is united in it"] * any(
             len(x.parts) > 1 for line in rows for x in line
         )
+        if any(x.partly for line in (*rows, *cols) for x in line):
+            notes.append("? after an interval: the rule decides pair by pair what is visible in it")
         if size_of_cell > 1:
             notes.append(f"a cell is {size_of_cell} x {size_of_cell} pairs, the paler the fewer are visible")
         bottom = 0.35 + 0.17 * (len(legend) + len(notes))
@@ -140,18 +142,14 @@ def description(scene: Scene, tile: tuple[int, int] | None = None) -> str:
     return f"A mask drawn by cmir, scene {hashlib.sha256(shown.encode()).hexdigest()[:16]}"
 
 
-def _text(interval: Interval) -> str:
-    return f"[{interval.lo}, {interval.hi})"
-
-
 def _said(interval: Interval) -> str:
     parts = interval.parts[:-1]
-    return _text(interval) + (f" with {' and '.join(map(str, parts))}" if parts else "")
+    return str(interval) + (f" with {' and '.join(map(str, parts))}" if parts else "")
 
 
 def _letters(interval: Interval) -> int:
     """How wide it is written: with a mark of two letters for every slot beside its own that it unites."""
-    return len(_text(interval)) + 2 * (len(interval.parts) - 1)
+    return len(str(interval)) + 2 * (len(interval.parts) - 1)
 
 
 def _legend(scene: Scene) -> list[tuple[int, str]]:
@@ -228,7 +226,7 @@ def _written(axes: Any, scene: Scene, rows: Sequence[Sequence[Interval]], cols: 
             # Columns share colours with rows only by chance, so theirs are written in ink.
             offset = 6.0 if axis == "rows" else 14.0
             for interval in line:
-                text = _text(interval)
+                text = str(interval)
                 if axis == "rows":
                     at, rotation = (scene.cols, k + 0.5), 0
                     place, align = (offset, 0), {"ha": "left", "va": "center"}

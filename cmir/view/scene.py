@@ -36,7 +36,8 @@ LARGEST = 1 << 26
 class Interval:
     """One interval of one row (column): the positions `[lo, hi)`, by slot `slot` of `region`.
 
-    `parts` are the slots that it unites there, this one last.
+    `parts` are the slots that it unites there, this one last. `partly`: a residual of one of them decides, pair by
+    pair, which of the positions are visible.
     """
 
     region: str
@@ -44,6 +45,10 @@ class Interval:
     lo: int
     hi: int
     parts: tuple[int, ...] = ()
+    partly: bool = False
+
+    def __str__(self) -> str:
+        return f"[{self.lo}, {self.hi})" + "?" * self.partly
 
 
 class Scene:
@@ -168,7 +173,7 @@ class Scene:
         return out
 
     def intervals(self, axis: Axis) -> list[list[Interval]]:
-        """The intervals of every row (column), slot by slot, empty ones left out. Residuals are not applied."""
+        """The intervals of every row (column), slot by slot, empty ones left out; residuals are told, not applied."""
         table = self.tables[axis]
         out: list[list[Interval]] = [[] for _ in range(self.rows if axis == "rows" else self.cols)]
         for region in table.regions_of_table:
@@ -179,7 +184,8 @@ class Scene:
                     a, b = (int(e) for e in ends[:, line - lo])
                     if a < b:
                         parts = tuple(map(int, united[:, line - lo].nonzero()[0]))
-                        out[line].append(Interval(region.sym_name.data, k, a, b, parts))
+                        partly = any(slots[part][1] is not None for part in parts)
+                        out[line].append(Interval(region.sym_name.data, k, a, b, parts, partly))
         return out
 
     def tile_states(self, tile: tuple[int, int]) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""A mask as text: a letter for every slot, and the intervals of every row and column, `a+b` where two are united.
+"""A mask as text: a letter for every slot, and the intervals of every row and column, `a+b` where two are united,
+`a [0, 8)?` where a condition decides which of its positions are visible.
 
 @hstu: 6 rows, 6 columns, 18 of 36 pairs visible
   i  012345  columns that row i sees
@@ -59,7 +60,7 @@ def _intervals(scene: Scene, axis: Axis, found: Sequence[Interval]) -> str:
     def letters(x: Interval) -> str:
         return "+".join(_letter(first[x.region] + part) for part in x.parts)
 
-    return "  ".join(f"{letters(x)} [{x.lo}, {x.hi})" for x in found)
+    return "  ".join(f"{letters(x)} {x}" for x in found)
 
 
 def _legend(scene: Scene, axis: Axis) -> list[str]:
@@ -71,4 +72,6 @@ def _legend(scene: Scene, axis: Axis) -> list[str]:
             text += "" if span.when is None else f" when {show(span.when.data)}"
             text += "" if span.residual is None else f" where {show(span.residual.data)}"
             out.append(f"  {_letter(first + k)}  @{region.sym_name.data} slot {k}: {scene.words(text)}")
+    if any(span.residual is not None for region in table.regions_of_table for span in region.spans):
+        out.append("  ?  only where the condition after 'where' holds")
     return out

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from viewing import lowered, scenes
 
+import cmir
 from cmir.errors import CmirError
 from cmir.view.colours import HIDDEN, colour
 from cmir.view.coverage import CELLS, PALEST, image, pairs_of_cell
@@ -45,6 +46,16 @@ def test_an_svg_says_the_intervals_and_is_the_same_twice(tmp_path: Path):
             assert f"[{interval.lo}, {interval.hi})</text>" in text
     for word in ("@candidate", "tiles of 4 x 4", "3 full", "6 partial", "7 empty", "45.4 % of pairs visible"):
         assert word in text
+
+
+def test_an_interval_that_the_rule_decides_pair_by_pair_is_marked(tmp_path: Path):
+    path = tmp_path / "strided.svg"
+    spec = cmir.MaskSpec("strided")
+    spec.region("all", 0, spec.rows, visible=(spec.j <= spec.i) & ((spec.i - spec.j) % 3 == 0))
+    cmir.compile(spec).view(str(path), rows=6)
+    text = path.read_text()
+    assert ">[0, 6)?</text>" in text and ">[0, 6)</text>" not in text
+    assert "? after an interval: the rule decides pair by pair what is visible in it</text>" in text
 
 
 def test_intervals_that_are_united_have_a_mark_for_each_slot(tmp_path: Path):
