@@ -72,6 +72,8 @@ def same(before: Side, after: Side, facts: Facts, given: Callable[[World], list[
 
     def words(i: int, j: int, shown: bool) -> str:
         shows, other = (after, before) if shown else (before, after)
+        if before.name == after.name:
+            return f"row {i} sees column {j} {'only after' if shown else 'no longer after'} the pass"
         return f"row {i} sees column {j} by {shows.name}, not by {other.name}"
 
     def at(env: Env, i: int, j: int) -> str | None:
@@ -80,7 +82,7 @@ def same(before: Side, after: Side, facts: Facts, given: Callable[[World], list[
         return None if shown == before.pair(env, i, j) else words(i, j, shown)
 
     return Claim(
-        f"{after.name} shows other pairs than {before.name}",
+        f"{after.name} shows other pairs than {'it did' if before.name == after.name else before.name}",
         after.op,
         lambda: World(facts),
         questions,
