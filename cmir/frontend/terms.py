@@ -120,6 +120,14 @@ class Term:
 
     __rtruediv__ = __truediv__
 
+    def __pow__(self, other: object) -> NoReturn:
+        raise TypeError(
+            "a rule has no **: write x * x where x is known at compile time; a circle is a reach for each distance in "
+            "rows, spec.exists(-r, r, lambda d: ..), as in cmir/zoo/clear.mlir"
+        )
+
+    __rpow__ = __pow__
+
     def __neg__(self) -> Term:
         x = integer(self.owner, self, "'-'")
         return Term(self.owner, "sub", ex.make("neg", x.expr), (constant(self.owner, 0), x))
@@ -181,7 +189,7 @@ class Indexed:
 
     __hash__ = object.__hash__
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = refuse
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = refuse
     __lt__ = __le__ = __gt__ = __ge__ = refuse
     __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = __iter__ = __contains__ = __len__ = refuse
     __eq__ = __ne__ = refuse  # pyright: ignore[reportAssignmentType]

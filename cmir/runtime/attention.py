@@ -204,10 +204,16 @@ def _check(
         if shape[-1] not in HEAD_DIMS:
             raise ShapeError(f"{name}: expected a head dim that is a multiple of 16 up to 256, got {shape[-1]}")
     batch, heads, rows, dim = q
+    swapped = q[1] == desc_rows and k[1] == desc_cols
+    hint = "; where tensors are [batch, length, heads, head dim], give transpose(1, 2) of each" if swapped else ""
     if rows != desc_rows:
-        raise ShapeError(f"q: expected {desc_rows} rows, as the descriptor was built for, got {rows} in {tuple(q)}")
+        raise ShapeError(
+            f"q: expected {desc_rows} rows, as the descriptor was built for, got {rows} in {tuple(q)}{hint}"
+        )
     if k[2] != desc_cols:
-        raise ShapeError(f"k: expected {desc_cols} columns, as the descriptor was built for, got {k[2]} in {tuple(k)}")
+        raise ShapeError(
+            f"k: expected {desc_cols} columns, as the descriptor was built for, got {k[2]} in {tuple(k)}{hint}"
+        )
     if k[0] != batch or k[3] != dim:
         raise ShapeError(f"k: expected batch {batch} and head dim {dim}, as in q {tuple(q)}, got {tuple(k)}")
     if v[:3] != k[:3]:

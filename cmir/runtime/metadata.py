@@ -240,6 +240,8 @@ def _error(signature: Signature, name: str, expected: str, value: Any) -> Metada
     hint = ""
     if isinstance(value, torch.Tensor):
         given = f"{str(value.dtype).removeprefix('torch.')} tensor {list(value.shape)} on {value.device}"
+        if "tensor" in expected and value.dtype not in _DTYPES:
+            hint = f"; write {name}.to(torch.int32)"
     elif type(value) is int:
         given = str(value)
     else:

@@ -122,7 +122,8 @@ def metadata(
     both = {"cu_seqlens": cu_seqlens, **({} if cu_seqlens_k is None else {"cu_seqlens_k": cu_seqlens_k})}
     for what, value in both.items():
         if not isinstance(value, torch.Tensor) or value.dim() != 1 or not value.shape[0] or not _integers(value):
-            raise MetadataError(f"mask {name!r}, argument {what!r}: expected {_FORM}; got {_words(value)}")
+            hint = "" if isinstance(value, torch.Tensor) else f"; write torch.as_tensor({what}, dtype=torch.int32)"
+            raise MetadataError(f"mask {name!r}, argument {what!r}: expected {_FORM}; got {_words(value)}{hint}")
         if value.shape != cu_seqlens.shape:
             raise MetadataError(
                 f"mask {name!r}, argument {what!r}: expected as many entries as cu_seqlens has, {len(cu_seqlens)}; "

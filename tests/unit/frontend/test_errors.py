@@ -50,6 +50,12 @@ TYPE_ERRORS: dict[str, tuple[Case, str]] = {
     "float": (lambda t: 0.5 * t.i, "'*' takes an integer, got 0.5 (float)"),
     "none": (lambda t: t.i == None, "'==' takes an integer, got None (NoneType)"),  # noqa: E711
     "text": (lambda t: t.i != "row", "'!=' takes an integer, got 'row' (str)"),
+    "power": (
+        lambda t: (t.i - t.j) ** 2 < 9,
+        "a rule has no **: write x * x where x is known at compile time; a circle is a reach for each distance in "
+        "rows, spec.exists(-r, r, lambda d: ..), as in cmir/zoo/clear.mlir",
+    ),
+    "power of a table": (lambda t: t.free**2, "'free' is a table: read an entry of it, as in free[k]"),
     "division": (lambda t: t.i / 2, "a mask is integer arithmetic: write // (rounding down), not /"),
     "condition as integer": (lambda t: 1 - (t.j <= t.i), f"'-' takes an integer, got a condition: j <= i; {NUMBER}"),
     "equal conditions": (

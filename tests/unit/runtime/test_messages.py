@@ -347,6 +347,11 @@ ATTENTION = {
         {"q": Q[:, :, :7]},
         "q: expected 8 rows, as the descriptor was built for, got 7 in (1, 2, 7, 16)",
     ),
+    "lengths before heads": (
+        {name: Q.transpose(1, 2) for name in "qkv"},
+        "q: expected 8 rows, as the descriptor was built for, got 2 in (1, 8, 2, 16); where tensors are "
+        "[batch, length, heads, head dim], give transpose(1, 2) of each",
+    ),
     "columns": (
         {"k": Q[:, :, :7], "v": Q[:, :, :7]},
         "k: expected 8 columns, as the descriptor was built for, got 7 in (1, 2, 7, 16)",

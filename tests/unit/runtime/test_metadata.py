@@ -159,8 +159,14 @@ SCALAR = r"an int, or an int32 or int64 tensor \[\], \[B\] or \[B, H\]"
         ({"history": 1.5}, rf"argument 'history': expected {SCALAR}; got 1\.5 of type float; write torch\.as_tensor"),
         ({"history": True}, f"argument 'history': expected {SCALAR}; got True of type bool"),
         ({"history": 2**31}, "argument 'history': expected an int within int32; got 2147483648$"),
-        ({"history": torch.tensor(1.0)}, rf"'history': expected {SCALAR}; got float32 tensor \[\] on cpu$"),
-        ({"history": torch.tensor(True)}, rf"'history': expected {SCALAR}; got bool tensor \[\] on cpu$"),
+        (
+            {"history": torch.tensor(1.0)},
+            rf"'history': expected {SCALAR}; got float32 tensor \[\] on cpu; write history\.to\(torch\.int32\)$",
+        ),
+        (
+            {"history": torch.tensor(True)},
+            rf"'history': expected {SCALAR}; got bool tensor \[\] on cpu; write history\.to\(torch\.int32\)$",
+        ),
         ({"history": ints(1, 2, 3)}, rf"'history': expected {SCALAR}; got int32 tensor \[1, 2, 3\] on cpu$"),
         ({"start": 3}, f"argument 'start': expected {TABLE}; got 3$"),
         (
@@ -173,7 +179,10 @@ SCALAR = r"an int, or an int32 or int64 tensor \[\], \[B\] or \[B, H\]"
             rf"'start': expected {TABLE}, that is one entry for each of the 5 rows; got int32 tensor \[6\] on cpu$",
         ),
         ({"stop": ints(2, 5)}, r"'stop': .* for each of the 7 cols; got int32 tensor \[2, 5\] on cpu$"),
-        ({"start": ints(5).to(torch.int16)}, rf"'start': expected {TABLE}; got int16 tensor \[5\] on cpu$"),
+        (
+            {"start": ints(5).to(torch.int16)},
+            rf"'start': expected {TABLE}; got int16 tensor \[5\] on cpu; write start\.to\(torch\.int32\)$",
+        ),
         ({"start": torch.tensor(3)}, rf"'start': expected {TABLE}; got int64 tensor \[\] on cpu$"),
         ({"extra": ints(0)}, r"'extra': expected .* \[n\], .* with n >= 1; got int32 tensor \[0\] on cpu$"),
         (

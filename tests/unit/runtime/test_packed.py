@@ -363,7 +363,11 @@ def test_any_integers_are_safe() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"cu_seqlens": [0, 3, 8]}, r"'cu_seqlens': expected an int32 or int64 tensor \[S \+ 1\], .*; got \[0, 3, 8\]"),
+        (
+            {"cu_seqlens": [0, 3, 8]},
+            r"'cu_seqlens': expected an int32 or int64 tensor \[S \+ 1\], .*; got \[0, 3, 8\] of type list; write "
+            r"torch\.as_tensor\(cu_seqlens, dtype=torch\.int32\)$",
+        ),
         ({"cu_seqlens": torch.tensor([[0, 3, 8]])}, r"got int64 of shape \[1, 3\]"),
         ({"cu_seqlens": torch.tensor([])}, r"got float32 of shape \[0\]"),
         ({"cu_seqlens": None, "cu_seqlens_k": torch.tensor([0, 8])}, "go with cu_seqlens; it was not given"),
