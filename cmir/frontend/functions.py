@@ -9,7 +9,7 @@ from cmir.dialects import expr as ex
 from cmir.dialects.expr import show
 from cmir.errors import SpecError
 from cmir.frontend.bound import parameter_name
-from cmir.frontend.source import user_location
+from cmir.frontend.source import not_too_deep, user_location
 from cmir.frontend.terms import Owner, Term, condition, fold, integer
 
 
@@ -21,6 +21,7 @@ def extremum(owner: Owner, op: Literal["min", "max"], values: Sequence[object]) 
     return fold(op, ex.minimum if op == "min" else ex.maximum, [integer(owner, v, what) for v in values])
 
 
+@not_too_deep
 def where(owner: Owner, test: object, then: object, otherwise: object) -> Term:
     """`then` where the condition `test` holds, else `otherwise`: both integers, or both conditions."""
     p = condition(owner, test, "'where'")

@@ -31,6 +31,7 @@ from cmir.dialects.expr import KEYWORDS, Expr, walk
 from cmir.errors import SourceLocation, SpecError, missing_torch, render
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.regions import cut
+from cmir.frontend.source import too_deep
 from cmir.frontend.spec import MaskSpec
 from cmir.frontend.tables import Table
 from cmir.frontend.terms import Term
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     import torch
 
     MaskMod = Callable[[Any, Any, Any, Any], Any]
+
+CANNOT = "the mask_mod cannot be imported"
 
 _TENSOR_DEPTH = 4
 """How far captured objects are searched for the name of a tensor: functions in tuples in functions, and so on."""
@@ -97,14 +100,16 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
     trace = traced(mask_mod, names, where)
     spec = MaskModSpec(name or _identifier(_function_name(mask_mod)))
     importer = _Importer(spec, names, where)
-    visible = importer.run(trace.graph)
+    try:
+        regions = cut(importer.run(trace.graph))
+    except RecursionError as error:
+        raise SpecError(f"{CANNOT}: {too_deep(error)}", where) from None
     known = importer.tables
     for table in nondecreasing:
         if table not in known:
             has = ", ".join(sorted(known)) or "none"
             raise SpecError(f"mask_mod captures no table '{table}' to be nondecreasing; its tables: {has}", where)
         spec.assume(known[table].nondecreasing())
-    regions = cut(visible)
     for number, region in enumerate(regions):
         lo, hi = 0 if region.lo is None else region.lo, spec.rows if region.hi is None else region.hi
         spec.region(f"rows_{number}" if len(regions) > 1 else "all", lo, hi, visible=region.rule)
@@ -178,7 +183,7 @@ class _Importer:
                     return self._result(node.args[0], value)
         except (SpecError, TypeError) as error:
             message = error.message if isinstance(error, SpecError) else str(error)
-            raise SpecError(f"the mask_mod cannot be imported: {message}", self.where) from None
+            raise SpecError(f"{CANNOT}: {message}", self.where) from None
         raise AssertionError("a graph ends with its output")
 
     def _result(self, returned: Any, value: Callable[[Any], Any]) -> Term | bool:

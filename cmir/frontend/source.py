@@ -11,10 +11,12 @@ from typing import ParamSpec, TypeVar
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnknownLoc
 
+from cmir.dialects.expr import ExpressionTooLargeError
 from cmir.errors import SourceLocation, SpecError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+TOO_DEEP = "the term is nested too deeply for the compiler; make it flatter"
 _HERE = __name__.rpartition(".")[0]
 
 
@@ -38,18 +40,22 @@ def user_location() -> SourceLocation | None:
 
 
 def not_too_deep(method: Callable[P, R]) -> Callable[P, R]:
-    """A method that reads a user's terms: one nested past Python's stack is an error at the user's line."""
+    """A method that reads or makes a user's terms: one nested past Python's stack, or doubled again and again, is an
+    error at the user's line."""
 
     @wraps(method)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(*args, **kwargs)
-        except RecursionError:
-            raise SpecError(
-                "the term is nested too deeply for the compiler; make it flatter", user_location()
-            ) from None
+        except RecursionError as error:
+            raise SpecError(too_deep(error), user_location()) from None
 
     return checked
+
+
+def too_deep(error: RecursionError) -> str:
+    """What to say of it."""
+    return str(error) if isinstance(error, ExpressionTooLargeError) else TOO_DEEP
 
 
 def attribute(location: SourceLocation | None) -> FileLineColLoc | UnknownLoc:

@@ -19,7 +19,7 @@ from cmir.dialects.expr import Expr, free_names, show
 from cmir.dialects.maskspec import Parameter
 from cmir.errors import SourceLocation, SpecError, as_python
 from cmir.frontend.bound import BOUND, unique_name, users_name
-from cmir.frontend.source import user_location
+from cmir.frontend.source import not_too_deep, user_location
 
 CHAIN: Final = (
     "a term has no truth value while the spec is written: write (0 <= a) & (a <= b) for 0 <= a <= b, "
@@ -128,10 +128,12 @@ class Term:
 
     __rpow__ = __pow__
 
+    @not_too_deep
     def __neg__(self) -> Term:
         x = integer(self.owner, self, "'-'")
         return Term(self.owner, "sub", ex.make("neg", x.expr), (constant(self.owner, 0), x))
 
+    @not_too_deep
     def __abs__(self) -> Term:
         x = integer(self.owner, self, "'abs'")
         return Term(self.owner, "max", ex.make("abs", x.expr), (x, -x))
@@ -151,6 +153,7 @@ class Term:
     def __eq__(self, other: Term | int) -> Term:  # pyright: ignore[reportIncompatibleMethodOverride]
         return _arithmetic(self.owner, "eq", "==", self, other)
 
+    @not_too_deep
     def __ne__(self, other: Term | int) -> Term:  # pyright: ignore[reportIncompatibleMethodOverride]
         same = _arithmetic(self.owner, "eq", "!=", self, other)
         return Term(self.owner, "ne", ex.not_(same.expr), same.operands)
@@ -167,6 +170,7 @@ class Term:
     def __ror__(self, other: bool) -> Term:
         return _junction(self.owner, "or", "|", other, self)
 
+    @not_too_deep
     def __invert__(self) -> Term:
         p = condition(self.owner, self, "'~'")
         return Term(self.owner, "xor", ex.not_(p.expr), (p, condition(self.owner, True, "'~'")))
@@ -194,6 +198,7 @@ class Indexed:
     __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = __iter__ = __contains__ = __len__ = refuse
     __eq__ = __ne__ = refuse  # pyright: ignore[reportAssignmentType]
 
+    @not_too_deep
     def entry(self, *indices: Term) -> Term:
         return Term(self.owner, "lookup", ex.lookup(self.name, *(at.expr for at in indices)), indices)
 
@@ -307,6 +312,7 @@ def check_bound(term: Term, *inside: str) -> None:
 # Operators.
 
 
+@not_too_deep
 def _arithmetic(owner: Owner, op: str, symbol: str, left: object, right: object) -> Term:
     a, b = (integer(owner, x, f"'{symbol}'") for x in (left, right))
     return Term(owner, op, ex.make(op, a.expr, b.expr), (a, b))
@@ -343,6 +349,7 @@ def _junction(owner: Owner, op: Literal["and", "or"], symbol: str, left: object,
     return fold(op, ex.and_ if op == "and" else ex.or_, [a, b])
 
 
+@not_too_deep
 def fold(op: str, make: Callable[..., Expr], terms: Sequence[Term]) -> Term:
     """Join terms two by two; where an operand adds nothing (`p & True`, `min(x, x)`), the other one stands for both."""
     out = terms[0]

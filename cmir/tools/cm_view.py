@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cu-seqlens-k", type=_lengths, metavar="0,INT,..", help="the same of columns, if others")
     parser.add_argument("--sequence", type=_length, metavar="N", help="of a pack the sequence to show, alone")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="draw what is left out from this seed (0)")
+    parser.add_argument("--seed", type=_length, default=0, metavar="N", help="draw what is left out from this seed (0)")
     parser.add_argument(
         "--static", action="append", default=[], metavar="NAME=INT", help="another value for a static; may be repeated"
     )

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 
+from cmir.dialects.expr import ExpressionTooLargeError
 from cmir.errors import SourceLocation, SpecError, locate
 from cmir.tools.verifier import one_line
 
@@ -31,6 +32,10 @@ def from_pass_failure(error: Exception, what: str, module: Operation) -> SpecErr
         return SpecError(one_line(str(error)), place)
     if isinstance(error, ParseError):  # a pass that parses, for instance a pattern given as an option
         return from_parse_error(error)
+    if isinstance(error, ExpressionTooLargeError):
+        return SpecError(str(error), place)
+    if isinstance(error, RecursionError):
+        return SpecError(f"the spec is nested too deeply for {what}; make it flatter", place)
     frame = extract_tb(error.__traceback__)[-1]
     raised = SourceLocation(frame.filename, frame.lineno or 1, (frame.colno or 0) + 1)
     return SpecError(

@@ -1,6 +1,8 @@
 # pyright: basic
 """What `from_mask_mod` refuses, word for word, and where: at the predicate's definition."""
 
+import linecache
+
 import pytest
 import torch
 
@@ -122,6 +124,34 @@ def test_terms() -> None:
     with pytest.raises(SpecError) as raised:
         spec.region("all", 0, spec.rows, visible=deep <= spec.j)
     assert raised.value.message == "the term is nested too deeply for the compiler; make it flatter"
+    large = spec.i
+    with pytest.raises(SpecError) as raised:
+        for k in range(20):
+            large = spec.where(large < k, large + 1, spec.j)  # DOUBLED
+    assert raised.value.message == "an expression of the rule grows past 100000 terms; make it simpler"
+    assert raised.value.location is not None and "# DOUBLED" in linecache.getline(__file__, raised.value.location.line)
+
+
+def test_terms_of_a_predicate() -> None:
+    def deep(b, h, q, k):
+        total = q
+        for _ in range(3000):
+            total = total + q
+        return total < k
+
+    def large(b, h, q, k):
+        for n in range(20):
+            q = torch.where(q < n, q + 1, k)
+        return q < k
+
+    for predicate, message in (
+        (deep, "the term is nested too deeply for the compiler; make it flatter"),
+        (large, "an expression of the rule grows past 100000 terms; make it simpler"),
+    ):
+        with pytest.raises(SpecError) as raised:
+            cmir.from_mask_mod(predicate)
+        assert raised.value.message == f"the mask_mod cannot be imported: {message}"
+        assert raised.value.location is not None and raised.value.location.file == __file__
 
 
 def test_a_module_without_such_a_name() -> None:

@@ -123,6 +123,24 @@ def test_an_expression_that_grows_without_end() -> None:
     )
 
 
+def chain(length: int, op: str) -> str:
+    """A rule whose number is `length` ops deep."""
+    lines = ["%x0 = arith.addi %i, %j : index"]
+    lines += [f"%x{n + 1} = arith.addi %x{n}, {op.format(n)} : index" for n in range(length)]
+    return "\n".join([*lines, f"%v = arith.cmpi slt, %x{length}, %j : index"])
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (chain(3000, "%i"), "the spec is nested too deeply for pass 'dnf-normalize'; make it flatter"),
+        (chain(40, "%x{}"), f"an expression of the rule grows past {MAX_SIZE} terms; make it simpler"),
+    ],
+)
+def test_a_rule_too_deep_or_too_large_for_a_pass(rule: str, message: str) -> None:
+    assert message_of(passes(SPEC.format(rule), "dnf-normalize")) == message
+
+
 def test_dnf_normalize_is_asked_of_a_module() -> None:
     assert message_of(lambda: DnfNormalize(-1).apply(registry.Registry.installed().context(), ModuleOp([]))) == (
         "max-clauses is at least 1, got -1"
@@ -177,6 +195,9 @@ def test_lengths_of_the_viewer(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cm_view.main(["--rows=-1", "causal"])
     assert "error: argument --rows: expected an int of at least 0, got '-1'\n" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cm_view.main(["--seed=-1", "causal"])
+    assert "error: argument --seed: expected an int of at least 0, got '-1'\n" in capsys.readouterr().err
 
 
 def test_what_is_nested_too_deeply() -> None:
