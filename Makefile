@@ -6,12 +6,13 @@
 #            has torch and triton already (a CPU build of torch, say), the environment uses those and installs neither.
 #   JOBS     processes for lit and pytest
 #   GPU_JOBS processes for the tests that need a GPU: most of their time is compiling
+#   SPECS    random specs of `make fuzz`
 #   BENCH    arguments of the benchmark
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu lint format types lit unit bench clean
+.PHONY: help demo test test-gpu lint format types lit unit fuzz bench clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -20,6 +21,7 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 JOBS ?= 2
 GPU_JOBS ?= 14
+SPECS ?= 2000
 BENCH ?=
 
 BIN := $(VENV)/bin
@@ -78,6 +80,9 @@ lit: $(DEV) ## FileCheck tests
 
 unit: $(DEV) ## pytest
 	$(call step,unit tests (pytest),$(UNIT))
+
+fuzz: $(DEV) ## thousands of random specs, for a night: every stage compared with the rule (SPECS=2000)
+	$(call step,random specs (pytest),CMIR_FUZZ=$(SPECS) $(UNIT) tests/unit/passes/test_random.py)
 
 bench: $(RUNTIME) ## measure attention and preprocessing on this machine's GPU
 	@$(GPU)
