@@ -319,7 +319,9 @@ def kernel_slots_apart(preprocess: PreprocessOp, table: TableOp, facts: Facts) -
 
     def questions(world: World) -> list[Any]:
         ends = slots(preprocess, axis, world.env[fixed], world.env, world.domain)
-        given = {pair: z3.Not(world.term(e)) for pair, _, e in overlaps(table)}
+        met, memo = len(world.domain.firsts), dict[Expr, Any]()
+        given = {pair: z3.Not(evaluate(e, world.env, world.domain, memo)) for pair, _, e in overlaps(table)}
+        world.equate([], met)
         fused = any(region.fused for region in table.regions_of_table)
         out: list[Any] = []
         for (m, a), (n, b) in combinations(enumerate(ends), 2):

@@ -29,6 +29,7 @@ LAID_OUT = [
     ("window_flash", "zigzag(of = 2)"),
     ("causal", "striped(of = 3)"),
     ("window_two_sided", "residue(of = 3)"),
+    ("hstu", "striped(of = 2)"),
     ("natten_2d", "patch(grid = [height, width], size = [2, 3])"),
 ]
 
