@@ -70,7 +70,8 @@ class Bounds:
             if op.next_op is None:
                 return
             reads = reads_of(op, self.reads)
-            column_search = isinstance(op, FirstOp) and reads == "column"  # a search is written for a vector of rows
+            column_search = isinstance(op, FirstOp) and reads == "column"  # a search is written for a vector of rows,
+            reads = "row" if isinstance(op, FirstOp) and reads == "nothing" else reads  # even one of no index
             for result in op.results:
                 self.reads[result] = "both" if column_search else reads
             if reads in ("nothing", "row"):

@@ -118,3 +118,17 @@ def test_residues_of_a_stride():
     spec.region("all", 0, spec.rows, visible=(j <= i) & ((i - j < 4) | ((i - j) % 4 == 0)))
     mask = cmir.compile(spec, layout=Residue(of=4))
     assert mask.slots["rows"] is not None  # intervals say it: nothing is asked at all
+
+
+def test_a_search_of_no_index_is_one_number():
+    """Where `d[j] >= 5` begins is searched once for all rows."""
+    spec = cmir.MaskSpec("after")
+    d, i, j = spec.table("d", per="free"), spec.i, spec.j
+    spec.assume(d.nondecreasing())
+    spec.region("all", 0, spec.rows, visible=(d[j] >= 5) & ((i + j) % 3 == 0) | (d[j] >= 9))
+    mask = cmir.compile(spec, test="bits")
+    entries = torch.tensor([0] * 20 + [5] * 30 + [7] * 20 + [9] * 20)
+    asked, partial = check(mask, 50, 90, (entries, 0, 90), d=entries)
+    assert asked < 50 // TILE_M * 90 // TILE_N and partial <= asked
+    desc = mask.describe(rows=50, cols=90, d=entries, tile=(32, 32))
+    np.testing.assert_array_equal(desc.to_dense().numpy(), mask.dense(rows=50, cols=90, d=entries))
