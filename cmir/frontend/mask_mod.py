@@ -31,11 +31,11 @@ from cmir.dialects.expr import KEYWORDS, Expr, walk
 from cmir.errors import SourceLocation, SpecError, missing_torch, render
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.regions import cut
-from cmir.frontend.source import too_deep
+from cmir.frontend.source import too_deep, written_at
 from cmir.frontend.spec import MaskSpec
 from cmir.frontend.tables import Table
 from cmir.frontend.terms import Term
-from cmir.frontend.trace import Shape, traced
+from cmir.frontend.trace import Shape, line_of, traced
 from cmir.signature import DESCRIBE_ARGUMENTS
 from cmir.sizes import Size
 
@@ -85,7 +85,8 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
 
     Raises:
         SpecError: the predicate reads a value, of an index or of a captured tensor (`if`, `.item()`, `int(t[0])`), at
-            the line that does; or it does what the rule language does not have, at its definition.
+            the line that does; or it does what the rule language does not have, at that line; or it returns no
+            condition, at its definition.
         TypeError: mask_mod cannot be called so.
     """
     if not callable(mask_mod):
@@ -98,7 +99,10 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         raise missing_torch(error, "from_mask_mod") from error
     where = _definition(mask_mod)
     trace = traced(mask_mod, names, where)
-    spec = MaskModSpec(name or _identifier(_function_name(mask_mod)))
+    lines = {line.file for node in trace.graph.nodes if (line := line_of(node)) is not None}
+    home = where if where is not None and where.file in lines else None  # and_masks(..) is defined in torch
+    with written_at(home):
+        spec = MaskModSpec(name or _identifier(_function_name(mask_mod)))
     importer = _Importer(spec, names, where)
     try:
         regions = cut(importer.run(trace.graph))
@@ -112,7 +116,8 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         spec.assume(known[table].nondecreasing())
     for number, region in enumerate(regions):
         lo, hi = 0 if region.lo is None else region.lo, spec.rows if region.hi is None else region.hi
-        spec.region(f"rows_{number}" if len(regions) > 1 else "all", lo, hi, visible=region.rule)
+        with written_at(home):
+            spec.region(f"rows_{number}" if len(regions) > 1 else "all", lo, hi, visible=region.rule)
     spec.fixed, spec.sizes = importer.fix(trace.shapes), importer.sizes
     spec.captured, spec.metadata, spec.sources = importer.captured, importer.metadata, importer.sources
     spec.of_heads, spec.looked = importer.of_heads, trace.looked or importer.looked
@@ -171,19 +176,22 @@ class _Importer:
                 return [value(element) for element in cast("Sequence[Any]", x)]
             return values[x] if hasattr(x, "op") else x
 
+        line = self.where
         try:
             for node in graph.nodes:
+                line = line_of(node) or self.where
                 if node.op == "placeholder":
                     values[node] = next(arguments)
                 elif node.op == "get_attr":
                     values[node] = _Partial(getattr(graph.owning_module, node.target))
                 elif node.op == "call_function":
-                    values[node] = self._call(node, value(node.args))
+                    with written_at(line):
+                        values[node] = self._call(node, value(node.args))
                 else:
                     return self._result(node.args[0], value)
         except (SpecError, TypeError) as error:
             message = error.message if isinstance(error, SpecError) else str(error)
-            raise SpecError(f"{CANNOT}: {message}", self.where) from None
+            raise SpecError(f"{CANNOT}: {message}", line) from None
         raise AssertionError("a graph ends with its output")
 
     def _result(self, returned: Any, value: Callable[[Any], Any]) -> Term | bool:

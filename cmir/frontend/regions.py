@@ -19,6 +19,7 @@ from cmir.analysis.linear import difference
 from cmir.dialects import expr as ex
 from cmir.dialects.expr import ROWS, ZERO, depends, var
 from cmir.frontend import functions
+from cmir.frontend.source import written_at
 from cmir.frontend.terms import Term
 
 ROW = var("i")
@@ -135,7 +136,8 @@ def _decided(rule: Term | bool, known: Mapping[Term, bool], done: dict[Term, Ter
         else:
             operands = [known[x] if x in known else done[x] for x in term.operands]
             same = all(new is old for new, old in zip(operands, term.operands, strict=True))
-            done[todo.pop()] = term if same else _again(term, operands)
+            with written_at(term.location):
+                done[todo.pop()] = term if same else _again(term, operands)
     return done[rule]
 
 

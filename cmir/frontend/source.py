@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from inspect import currentframe
 from itertools import islice
@@ -19,6 +21,18 @@ R = TypeVar("R")
 TOO_DEEP = "the term is nested too deeply for the compiler; make it flatter"
 _HERE = __name__.rpartition(".")[0]
 
+_written_at: ContextVar[SourceLocation | None] = ContextVar("written_at", default=None)
+
+
+@contextmanager
+def written_at(location: SourceLocation | None) -> Generator[None]:
+    """What is made within was written there, whoever makes it: terms of a mask_mod, by the lines of the mask_mod."""
+    token = _written_at.set(location)
+    try:
+        yield
+    finally:
+        _written_at.reset(token)
+
 
 def user_frame() -> FrameType | None:
     """The innermost frame that is neither in this package nor in torch, which runs a mask_mod."""
@@ -30,6 +44,8 @@ def user_frame() -> FrameType | None:
 
 def user_location() -> SourceLocation | None:
     """The file and line of the user's expression that is being evaluated, and the column where it begins."""
+    if (told := _written_at.get()) is not None:
+        return told
     frame = user_frame()
     if frame is None:
         return None

@@ -7,6 +7,8 @@ is then, and would be the same for every tensor that the compiled mask is given 
     and where torch takes a number, `q.clamp(t[0], 5)`  refused, where it stands
     a shape, `t.shape`, `len(t)`, a loop over `t`       kept, and told by `Trace.shapes`, for a fact to be made of it
     a dtype, a device, a number of dimensions           kept
+
+A node of the graph knows the line of the predicate that made it (`line_of`), for errors and for the terms it becomes.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 ARGUMENTS = ("b", "h", "q_idx", "kv_idx")
 """Of a mask_mod, by position, whatever it calls them."""
+
+_LINE = "cmir_line"
+"""The entry of a node's meta that holds its line."""
 
 SHAPES = {"shape", "size", "numel", "nelement", "__len__", "stride", "is_contiguous", "nbytes", "is_same_size"}
 """Questions whose answer depends on the shape of a tensor alone."""
@@ -72,7 +77,7 @@ def traced(
         SpecError: it reads a value, or does not run on four 0-d tensors.
     """
     import torch
-    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -122,8 +127,17 @@ def traced(
                 read.append(args[0])
             return func(*args, **(kwargs or {}))
 
+    def note_line() -> None:
+        """Tells the nodes that are new where the line that made them is."""
+        tracer: Any = getattr(get_proxy_mode(), "tracer", None)
+        location = user_location() or where
+        for node in () if tracer is None else reversed(tracer.graph.nodes):
+            if _LINE in node.meta:
+                break
+            node.meta[_LINE] = location
+
     class Index(TorchFunctionMode):
-        """Scalars index without becoming Python numbers, as they do under FlexAttention; questions are noted."""
+        """Scalars index without becoming Python numbers, as under FlexAttention; questions and lines are noted."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if func is torch.Tensor.__getitem__:
@@ -142,6 +156,7 @@ def traced(
                     raise refuse_value(_question(func), given) from None
                 note_shape(given, None)
                 raise
+            note_line()
             inside = _tensors_in(result)
             if not isinstance(result, torch.Tensor | torch.dtype | torch.device):
                 trace.looked = True
@@ -180,6 +195,11 @@ def traced(
     if trace.refused is not None:  # even if the predicate caught it
         raise trace.refused
     return trace
+
+
+def line_of(node: Any) -> SourceLocation | None:
+    """Where in the predicate the line is that made a node of the graph; None: no line did, as of what it returns."""
+    return node.meta.get(_LINE)
 
 
 def _question(func: Any) -> str:

@@ -19,9 +19,9 @@ from typing import Any
 
 from cmir.dialects.expr import OPERATORS, Expr, show
 from cmir.dialects.interval import SpanOp, TableOp
-from cmir.errors import CmirError, MetadataError, locate
+from cmir.errors import CmirError, MetadataError
 from cmir.interp.masks import spec_pair
-from cmir.view.provenance import clause_lines
+from cmir.view.provenance import clause_places
 from cmir.view.scene import Scene
 
 
@@ -159,12 +159,11 @@ def explain(scene: Scene, i: int, j: int) -> Explanation:
         numbers = f"[{scene.number(lo)}, {scene.number(hi)})"
         guard = f"rows [{show(lo)}, {show(hi)})"
         guard += f" = {numbers}" if guard != f"rows {numbers}" else ""
-        sources = clause_lines(scene.surface, scene.spec)
-        place = locate(scene.surface)
+        sources = clause_places(scene.surface, scene.spec)
         for k, clause in enumerate(region.clauses):
             name = f"{region.sym_name.data}.{k}"
-            lines = _ranges(sources[name])
-            source = f"{place.file}:{lines}" if place is not None and lines else ""
+            files = {place.file: {x.line for x in sources[name] if x.file == place.file} for place in sources[name]}
+            source = ", ".join(f"{file}:{_ranges(sorted(lines))}" for file, lines in files.items())
             clauses.append(Clause(name, tuple(_literal(scene, e, i, j) for e in clause.literals), source))
     visible = spec_pair(scene.surface, scene.env, i, j)  # of this pair alone: the lengths may be large
     row_slots, col_slots = (_slots(scene, scene.tables[axis], i, j) for axis in ("rows", "cols"))

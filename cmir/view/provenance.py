@@ -24,35 +24,52 @@ CAP = 256
 
 
 def clause_lines(surface: SpecOp, spec: SpecOp) -> dict[str, tuple[int, ...]]:
-    """For every clause of `spec` (in normal form) the lines of `surface` that it comes from, ascending.
+    """For every clause of `spec` (in normal form) the lines of the file of `surface` that it comes from, ascending."""
+    home = locate(surface)
+    places = clause_places(surface, spec)
+    return {
+        clause: tuple(sorted({place.line for place in found if home is None or place.file == home.file}))
+        for clause, found in places.items()
+    }
 
-    Where no single op gives a literal of it (a rule in another order of tokens, a rule that is always true), these are
-    the lines of its Region. Regions of a `spec` that comes from the cache have no location in `surface`, but names.
+
+def clause_places(surface: SpecOp, spec: SpecOp) -> dict[str, tuple[SourceLocation, ...]]:
+    """For every clause of `spec` (in normal form) the places in `surface` that it comes from, ascending.
+
+    A rule in Python may be of several files: a mask_mod is written in one and imported in another. Where no single op
+    gives a literal of a clause (a rule in another order of tokens, a rule that is always true), these are the places of
+    its Region. Regions of a `spec` that comes from the cache have no location in `surface`, but names.
     """
     named = {r.sym_name.data: r for r in surface.regions_of_rows}
-    written = {place: r for r in surface.regions_of_rows if (place := locate(r)) is not None}
-    literals = {id(r): list(_literals(r)) for r in written.values()}
-    out: dict[str, tuple[int, ...]] = {}
+    written = {at: r for r in surface.regions_of_rows if (at := locate(r)) is not None}
+    literals = {id(r): list(_literals(r)) for r in surface.regions_of_rows}
+    out: dict[str, tuple[SourceLocation, ...]] = {}
     for region in spec.regions_of_rows:
-        found = named.get(region.sym_name.data)
-        source = found if (place := locate(region)) is None else written.get(place, found)
+        source, place = named.get(region.sym_name.data), locate(region)
+        if place is not None and (source is None or locate(source) != place):  # Regions may share a place
+            source = written.get(place, source)
         for k, clause in enumerate(region.clauses):
-            lines = set[int]()
+            places: set[SourceLocation] = set()
             if source is not None:
                 mine = set(clause.literals)
-                lines = {line for line, some in literals[id(source)] if mine & some} or {*_body_lines(source)}
-            out[f"{region.sym_name.data}.{k}"] = tuple(sorted(lines))
+                places = {at for at, some in literals[id(source)] if mine & some} or {*_body_places(source)}
+            out[f"{region.sym_name.data}.{k}"] = tuple(sorted(places))
     return out
 
 
 def region_lines(surface: SpecOp) -> dict[str, int]:
-    """The line on which each Region of a spec begins."""
+    """The line on which each Region of a spec begins, of those in the file of the spec."""
+    home = locate(surface)
     places = {r.sym_name.data: locate(r) for r in surface.regions_of_rows}
-    return {name: place.line for name, place in places.items() if place is not None}
+    return {
+        name: place.line
+        for name, place in places.items()
+        if place is not None and (home is None or place.file == home.file)
+    }
 
 
-def _literals(region: RegionOp) -> Iterator[tuple[int, set[Expr]]]:
-    """The line of every condition of a rule as it was written, with the literals it can give."""
+def _literals(region: RegionOp) -> Iterator[tuple[SourceLocation, set[Expr]]]:
+    """The place of every condition of a rule as it was written, with the literals it can give."""
     spec = spec_of(region)
     for op, condition in conditions_of(region):
         place = locate(op)
@@ -65,12 +82,12 @@ def _literals(region: RegionOp) -> Iterator[tuple[int, set[Expr]]]:
                 found |= {literal for clause in clauses_of(e, CAP) for literal in clause}
         except (TooManyClauses, SpecError):
             continue
-        yield place.line, found
+        yield place, found
 
 
-def _body_lines(region: RegionOp) -> Iterator[int]:
+def _body_places(region: RegionOp) -> Iterator[SourceLocation]:
     places: Iterator[SourceLocation | None] = (locate(op) for op in region.walk())
-    return (place.line for place in places if place is not None)
+    return (place for place in places if place is not None)
 
 
 _CLAUSE = re.compile(r'"([A-Za-z]\w*\.\d+)"')

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import cmir
-from cmir.errors import SpecError
+from cmir.errors import SpecError, add_source
 
 DOC = torch.tensor([0, 0, 1])
 MATRIX = torch.zeros(3, 3, dtype=torch.int64)
@@ -158,3 +158,44 @@ def test_a_module_without_such_a_name() -> None:
     with pytest.raises(AttributeError) as raised:
         _ = cmir.Mask  # pyright: ignore[reportAttributeAccessIssue]
     assert str(raised.value) == "module 'cmir' has no attribute 'Mask'; did you mean 'MaskSpec'?"
+
+
+def _in_three_lines(b, h, q, k):
+    near = (q - k).abs() < 4
+    far = (q - k) ** 2 < 9
+    return near | far
+
+
+def _in_two_regions(b, h, q, k):
+    inside = DOC[q] == DOC[k]
+    early = k <= q
+    return torch.where(q < 5, early, inside)
+
+
+def test_what_cannot_be_imported_is_shown_at_its_line() -> None:
+    with pytest.raises(SpecError) as raised:
+        cmir.from_mask_mod(_in_three_lines)
+    first = _in_three_lines.__code__.co_firstlineno
+    assert raised.value.location is not None
+    assert (raised.value.location.line, raised.value.location.column) == (first + 2, 11)
+
+
+def test_clauses_are_of_the_lines_that_say_them() -> None:
+    mask = cmir.compile(cmir.from_mask_mod(_in_two_regions))
+    first = _in_two_regions.__code__.co_firstlineno
+    said = str(mask.explain(1, 0, rows=9, DOC=torch.zeros(9, dtype=torch.int64)))
+    assert f"clause rows_0.0 holds  ({__file__}:{first + 2})" in said
+    said = str(mask.explain(7, 0, rows=9, DOC=torch.zeros(9, dtype=torch.int64)))
+    assert f"clause rows_1.0 holds  ({__file__}:{first + 1})" in said
+    assert f"{__file__}:{first + 1}:14: remark: " in mask.remarks[0]
+
+
+def test_clauses_may_be_of_several_files() -> None:
+    name = "of_another_file.py"
+    add_source(name, text := "def of_another_file(b, h, q, k):\n    return q - k < 4\n")
+    space: dict = {}
+    exec(compile(text, name, "exec"), space)
+    other = space["of_another_file"]
+    mask = cmir.compile(cmir.from_mask_mod(lambda b, h, q, k: other(b, h, q, k) & (k <= q)))
+    here = test_clauses_may_be_of_several_files.__code__.co_firstlineno + 6
+    assert f"clause all.0 holds  ({__file__}:{here}, {name}:2)" in str(mask.explain(3, 1, rows=9))
