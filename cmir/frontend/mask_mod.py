@@ -251,7 +251,8 @@ class _Importer:
         number = positions.pop() if len(positions) == 2 else None
         if positions[1:] or not (number is None or type(number) is int):
             raise SpecError(
-                "a captured tensor is read at two positions; a matrix is no metadatum: write the rule that makes it"
+                "a captured tensor is read at two positions; a matrix is no metadatum: write the rule that makes it "
+                "(of ancestors a loop over a table of parents, at = parent[at])"
             )
         entries = None
         if type(number) is int:

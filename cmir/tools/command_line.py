@@ -211,7 +211,7 @@ def explain(name: str, registry: Registry) -> str:
     """The documentation of one pass or target.
 
     Raises:
-        CmirError: nothing has that name.
+        CmirError: nothing has that name; a row without its column, or two numbers with something else between.
     """
     for kind, table in (("pass", registry.passes), ("target", registry.targets)):
         if name in table:
@@ -223,6 +223,8 @@ def explain(name: str, registry: Registry) -> str:
                 parts.append("\n".join(["Options:", *(f"  {option}" for option in options)]))
             return "\n\n".join(part for part in parts if part) + "\n"
     known = [*registry.passes, *registry.targets]
+    if re.match(r"\s*-?\d", name):
+        raise CmirError(f"--explain={name}: a row and a column are two numbers, as in --explain=12,5")
     raise CmirError(f"no pass or target is called '{name}'{suggestion(name, known)}")
 
 

@@ -50,7 +50,7 @@ CASES = {
     "two positions": (
         lambda b, h, q, k: MATRIX[q, k] > 0,
         "the mask_mod cannot be imported: a captured tensor is read at two positions; a matrix is no metadatum: write "
-        "the rule that makes it",
+        "the rule that makes it (of ancestors a loop over a table of parents, at = parent[at])",
     ),
     "out of order": (
         lambda b, h, q, k: PER_HEAD[q, h] > 0,

@@ -47,6 +47,10 @@ def run_error(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (["missing.mlir"], "cm-opt: error: cannot read 'missing.mlir': No such file or directory\n"),
         (["--load", "missing.py"], "cm-opt: error: cannot load 'missing.py': no such file\n"),
         (["--explain", "dc"], "cm-opt: error: no pass or target is called 'dc'; did you mean 'dce'?\n"),
+        (
+            ["--explain=12", "SPEC"],
+            "cm-opt: error: --explain=12: a row and a column are two numbers, as in --explain=12,5\n",
+        ),
         (["-p", "cse{", "SPEC"], "<pipeline>:1:5: error: expected argument name here\ncse{\n    ^\n"),
         (["-p", "cse,dc", "SPEC"], "<pipeline>:1:5: error: unknown pass 'dc'; did you mean 'dce'?\ncse,dc\n    ^\n"),
         (["--cse=x=1", "SPEC"], "<pipeline>:1:5: error: pass 'cse' has no option 'x'\ncse{x=1}\n    ^\n"),
