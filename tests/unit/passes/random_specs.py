@@ -253,7 +253,7 @@ def comparisons(draw: st.DrawFn, depth: int = 1, scope: Scope = PAIR) -> Expr:
 
 @st.composite
 def rules(draw: st.DrawFn, depth: int = 2, scope: Scope = PAIR) -> Expr:
-    shapes = ["leaf", "leaf", "and", "or", "not", "exists", "exists", "forall", "slots", "choice", "constant"]
+    shapes = ["leaf", "leaf", "and", "or", "not", "exists", "exists", "forall", "slots", "choice", "choice", "constant"]
     match draw(st.sampled_from(shapes)) if depth else "leaf":
         case "and" | "or" as shape:
             parts = draw(st.lists(rules(depth - 1, scope), min_size=2, max_size=3))
@@ -261,7 +261,7 @@ def rules(draw: st.DrawFn, depth: int = 2, scope: Scope = PAIR) -> Expr:
         case "not":
             return not_(draw(rules(depth - 1, scope)))
         case "choice":
-            of = draw(st.sampled_from([choice, same, differ]))
+            of = draw(st.sampled_from([choice, choice, same, differ]))
             parts = [draw(rules(0, scope)) for _ in range(3 if of is choice else 2)]
             return of(*parts)
         case "constant":

@@ -29,7 +29,7 @@ def test_random_specs_say_all_that_the_language_can(counts: Counts):
     found: set[str] = set()
 
     @seed(0)
-    @settings(SETTINGS, max_examples=300)
+    @settings(SETTINGS, max_examples=500)
     @given(specs(), st.none() | layouts())
     def run(text: str, orders: dict[str, Tokens] | None):
         found.update(constructs_in(parse(with_layouts(text, *(orders or ())), "spec.mlir")))
