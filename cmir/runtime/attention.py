@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from cmir.dialects.attention import ROLES
 from cmir.errors import CmirError, ShapeError
@@ -164,6 +163,8 @@ def _number(scale: object) -> float:
         factor = float(cast(float, scale))
     except (TypeError, ValueError):
         raise CmirError(f"scale: expected a number, got {scale!r}") from None
+    except OverflowError:
+        factor = math.inf  # of either sign
     if not torch.compiler.is_compiling() and not math.isfinite(factor):
         raise CmirError(f"scale: expected a finite number, got {factor}")
     return factor
@@ -231,6 +232,30 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
+_ONCE = b"cmir.attention has no second derivative"
+
+Backward = Callable[..., tuple[torch.Tensor | None, ...]]
+
+
+def _once(backward: Backward) -> Backward:
+    """A backward pass that has none itself, and says so when it is asked for one.
+
+    torch's `once_differentiable` says it only where the incoming gradient needs a gradient: the second derivative of
+    `out.sum()` would be missing without a word.
+    """
+
+    @wraps(backward)
+    def differentiated(ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        with torch.no_grad():
+            found = backward(ctx, *grads)
+        if not torch.is_grad_enabled():  # no graph of the gradients is being made
+            return found
+        refused = cast("Backward", torch._C._functions.DelayedError(_ONCE, len(found)))  # pyright: ignore
+        return refused(*(None if x is None else x.detach().requires_grad_() for x in found))
+
+    return differentiated
+
+
 class _Nothing(torch.autograd.Function):
     """What attention gives where there are no rows, no columns, no heads or no batch: nothing is read."""
 
@@ -240,7 +265,7 @@ class _Nothing(torch.autograd.Function):
         return q.new_zeros((*q.shape[:3], v.shape[3])), q.new_full(q.shape[:3], -math.inf, dtype=torch.float32)
 
     @staticmethod
-    @once_differentiable
+    @_once
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, *grads: torch.Tensor | None
     ) -> tuple[torch.Tensor, ...]:
@@ -269,7 +294,7 @@ class _Attention(torch.autograd.Function):
         return out, lse
 
     @staticmethod
-    @once_differentiable
+    @_once
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, *grads: torch.Tensor | None
     ) -> tuple[torch.Tensor | None, ...]:

@@ -111,7 +111,7 @@ class _Moved(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         orders = ctx.saved_tensors
-        return None, *(None for _ in orders), *_launched(grads, orders, not ctx.scatter)
+        return None, *(None for _ in orders), *moved(grads, orders, not ctx.scatter)
 
 
 def _launched(

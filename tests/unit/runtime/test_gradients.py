@@ -39,3 +39,17 @@ def test_gradients_are_finite_differences(attend: Attend, describe: Any, what: s
         return out[:, :, seen] if what == "out" else lse[:, :, seen] + 0 * v.sum()
 
     assert torch.autograd.gradcheck(function, (q, k, v), eps=1e-2, atol=2e-3, rtol=2e-2, fast_mode=True)
+
+
+@pytest.mark.parametrize("rows", [5, 0])
+def test_a_second_derivative_is_refused_and_not_taken_for_zero(rows: int) -> None:
+    """Whether the incoming gradient needs a gradient, as of a square, or not, as of a sum."""
+    desc = zoo.load("causal").describe(rows=rows)
+    for loss in (lambda out: out.sum(), lambda out: out.square().sum()):
+        q = torch.randn(1, 1, rows, 16, requires_grad=True)
+        (gradient,) = torch.autograd.grad(loss(cmir.attention(q, q, q, desc)), q, create_graph=True)
+        with pytest.raises(RuntimeError, match=r"cmir\.attention has no second derivative"):
+            gradient.square().sum().backward()
+        plain = torch.randn(1, 1, rows, 16, requires_grad=True)
+        loss(cmir.attention(plain, plain, plain, desc)).backward()
+        assert plain.grad is not None and not plain.grad.requires_grad

@@ -358,6 +358,7 @@ ATTENTION = {
     ),
     "heads": ({"q": Q[:, :1]}, "q: expected a multiple of k's 2 heads, got 1 heads in (1, 1, 8, 16)"),
     "scale": ({"scale": "a"}, "scale: expected a number, got 'a'"),
+    "scale beyond floats": ({"scale": -(10**400)}, "scale: expected a finite number, got inf"),
     "scale nan": ({"scale": float("nan")}, "scale: expected a finite number, got nan"),
     "Hopper": (
         {"backend": "gluon"},
