@@ -24,6 +24,8 @@ def interpreting() -> bool:
 
 def require_backend(device: torch.device) -> None:
     """Raises CmirError where kernels cannot run on `device`: CPU tensors need Triton's interpreter."""
+    if device.type == "meta":
+        raise CmirError("tensors on meta have no values to read; give CPU or CUDA tensors")
     if device.type != "cpu" or interpreting():
         return
     late = os.environ.get("TRITON_INTERPRET") == "1"

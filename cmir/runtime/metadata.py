@@ -143,6 +143,8 @@ def _checked(signature: Signature, parameter: Parameter, value: Any, lengths: Ma
     tail = _dimensions(parameter)
     if value.dtype not in _DTYPES or not tail <= value.dim() <= tail + 2:
         raise _error(signature, name, form, value)
+    if value.layout is not torch.strided:
+        raise _error(signature, name, f"{form}, dense", value)
     if tail:
         length = value.shape[-tail]
         expected = lengths.get(parameter.kind)
@@ -240,6 +242,8 @@ def _error(signature: Signature, name: str, expected: str, value: Any) -> Metada
     hint = ""
     if isinstance(value, torch.Tensor):
         given = f"{str(value.dtype).removeprefix('torch.')} tensor {list(value.shape)} on {value.device}"
+        if value.layout is not torch.strided:
+            given = f"{str(value.layout).removeprefix('torch.')} {given}"
         if "tensor" in expected and value.dtype not in _DTYPES:
             hint = f"; write {name}.to(torch.int32)"
     elif type(value) is int:

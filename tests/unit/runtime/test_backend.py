@@ -116,3 +116,9 @@ def test_descriptors_serve_both_backends(tmp_path: Path) -> None:
 )
 def test_what_tma_reads(shape: tuple[int, ...], stride: tuple[int, ...], readable: bool) -> None:
     assert hopper.is_readable(torch.empty(8192).as_strided(shape, stride)) is readable
+
+
+def test_tensors_without_values() -> None:
+    with pytest.raises(cmir.CmirError) as raised:
+        zoo.load("causal").describe(rows=8, device="meta")
+    assert str(raised.value) == "tensors on meta have no values to read; give CPU or CUDA tensors"

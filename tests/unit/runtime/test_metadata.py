@@ -184,6 +184,10 @@ SCALAR = r"an int, or an int32 or int64 tensor \[\], \[B\] or \[B, H\]"
             rf"'start': expected {TABLE}; got int16 tensor \[5\] on cpu; write start\.to\(torch\.int32\)$",
         ),
         ({"start": torch.tensor(3)}, rf"'start': expected {TABLE}; got int64 tensor \[\] on cpu$"),
+        (
+            {"start": ints(5).to_sparse()},
+            rf"'start': expected {TABLE}, dense; got sparse_coo int32 tensor \[5\] on cpu$",
+        ),
         ({"extra": ints(0)}, r"'extra': expected .* \[n\], .* with n >= 1; got int32 tensor \[0\] on cpu$"),
         (
             {"start": ints(5).to("meta")},
