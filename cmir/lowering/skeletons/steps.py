@@ -1,4 +1,5 @@
 # pyright: basic, reportGeneralTypeIssues=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: reportAssignmentType=false
 """Walking a tile list: the part that the forward and the backward attention kernels share.
 
 A kernel visits its listed tiles in steps of one block. Its whole walk is one flat loop, so that the loads of a step
