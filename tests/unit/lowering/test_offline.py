@@ -61,7 +61,7 @@ for even in (False,):  # ragged lengths: the larger kernels
         ("hstu", 64, 64, 100),
         ("strided", 128, 0, 340),
         ("hstu by bits", 64, 0, 120),
-        ("hstu", 96, 0, 500),
+        ("hstu", 96, 0, 540),
         ("hstu", 256, 0, 1800),
         ("clear", 256, 0, 256),
     ],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cmir
-from cmir.runtime import cache, mask, private_files
+from cmir.runtime import cache, compiling, private_files
 from cmir.runtime.loader import load
 from cmir.runtime.private_files import cache_directory, write_whole
 
@@ -30,7 +30,7 @@ maskspec.spec @m() {
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CMIR_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(mask, "_masks", {})
+    monkeypatch.setattr(compiling, "_masks", {})
     return tmp_path / "cache"
 
 
@@ -183,7 +183,7 @@ def test_a_damaged_entry_is_made_anew(damage, directory: Path, spec: Path, monke
     whole = path.read_text()
     damaged = damage(whole)
     path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
-    monkeypatch.setattr(mask, "_masks", {})
+    monkeypatch.setattr(compiling, "_masks", {})
     assert cmir.compile(spec).source() == source
     assert path.read_text() == whole
 
