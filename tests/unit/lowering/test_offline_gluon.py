@@ -44,7 +44,7 @@ print(compiled.metadata.shared, *offline.registers_and_spills(compiled))
 )
 def test_forward_compiles_for_hopper(name: str, dim: int, value_dim: int) -> None:
     """The few bytes that spill (16; of 192 and 128 40 under triton 3.9) are of what is computed once, before the loops;
-    with values of 256, whose accumulator takes half of the registers, also where live slots (clear: 176) are seen to."""
+    with values of 256, whose accumulator takes half of the registers, also where live slots (clear: 176) are read."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}', '{value_dim}']\n" + FORWARD
     shared, _, spills = offline.run(script, Path(__file__).parent).split()
     assert int(shared) <= MOST_SHARED
