@@ -1,6 +1,8 @@
 """Every stage of random specs means what the surface rule means, packed, with layouts, and given garbage.
 
 CMIR_FUZZ=2000 tries that many specs instead of a few, CMIR_FUZZ_SEED=1 others. The seed is fixed: a run repeats itself.
+Many specs are tried BLOCK at a time, a block a test with a seed of its own: pytest then shows how far a night has come,
+its workers share it, and what one block finds is told (and made small) while the others go on.
 """
 
 import os
@@ -32,12 +34,12 @@ from cmir.tools.driver import parse, run_pipeline
 from cmir.tools.proving import Prover
 
 EXAMPLES = int(os.environ.get("CMIR_FUZZ", "30"))
+SEED = int(os.environ.get("CMIR_FUZZ_SEED", "0"))
+BLOCK = 50
 # What the compiler rightly refuses of what the grammar of random specs can say.
 REFUSED = ("clauses in disjunctive normal form", "this fact never holds", "anything could be proved")
 
-
 SETTINGS = settings(
-    max_examples=EXAMPLES,
     deadline=None,
     database=None,
     phases=[Phase.generate, Phase.shrink],
@@ -47,7 +49,21 @@ PROVED = (
     *("check-regions", "dnf-normalize", "extract-intervals", "canonicalize-intervals", "merge-slots"),
     *("transpose", "choose-axis", "lower-descriptor", "lower-attention"),
 )
-SEED = int(os.environ.get("CMIR_FUZZ_SEED", "0"))
+
+
+def blocks(share: int = 1) -> pytest.MarkDecorator:
+    """A test of one of `share` examples: the tests that it is made of, each its number of specs and its seed."""
+    wanted = max(1, EXAMPLES // share)
+    sizes = [min(BLOCK, wanted - done) for done in range(0, wanted, BLOCK)]
+    return pytest.mark.parametrize(
+        "block", [pytest.param((size, SEED * 1000 + k), id=f"seed{SEED}-{k}") for k, size in enumerate(sizes)]
+    )
+
+
+def fuzzed(block: tuple[int, int]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A hypothesis test that tries the specs of a block."""
+    size, number = block
+    return lambda run: seed(number)(settings(SETTINGS, max_examples=size)(run))
 
 
 def refusable(function: Callable[[], object]) -> None:
@@ -59,9 +75,9 @@ def refusable(function: Callable[[], object]) -> None:
         raise
 
 
-def test_every_stage_means_the_rule(counts: Counts):
-    @seed(SEED)
-    @SETTINGS
+@blocks()
+def test_every_stage_means_the_rule(counts: Counts, block: tuple[int, int]):
+    @fuzzed(block)
     @given(specs())
     def run(text: str):
         def both() -> None:
@@ -74,9 +90,9 @@ def test_every_stage_means_the_rule(counts: Counts):
     run()
 
 
-def test_packs_of_random_specs(counts: Counts):
-    @seed(SEED)
-    @settings(SETTINGS, max_examples=max(1, EXAMPLES // 5))
+@blocks(5)
+def test_packs_of_random_specs(counts: Counts, block: tuple[int, int]):
+    @fuzzed(block)
     @given(specs())
     def run(text: str):
         refusable(lambda: check_packs(text, draws=3, shared=False))
@@ -109,9 +125,9 @@ def layouts(draw: st.DrawFn) -> dict[str, Tokens]:
     return out
 
 
-def test_layouts_of_random_specs(counts: Counts):
-    @seed(SEED)
-    @settings(SETTINGS, max_examples=max(1, EXAMPLES // 10))
+@blocks(10)
+def test_layouts_of_random_specs(counts: Counts, block: tuple[int, int]):
+    @fuzzed(block)
     @given(specs(depth=1), layouts())
     def run(text: str, orders: dict[str, Tokens]):
         tokens = {axis: of for layout, of in orders.items() for axis in layout.partition(" = ")[0].split(", ")}
@@ -128,7 +144,8 @@ def test_layouts_of_random_specs(counts: Counts):
     run()
 
 
-def test_proofs_agree_with_tests(counts: Counts):
+@blocks(6)
+def test_proofs_agree_with_tests(counts: Counts, block: tuple[int, int]):
     """Of a random spec no proof says that a pass is wrong, where every test says that it is right: the two share the
     meaning of operators and nothing else."""
 
@@ -138,8 +155,7 @@ def test_proofs_agree_with_tests(counts: Counts):
         found = [outcome.status for _, outcome in prover.outcomes if outcome.claims]
         counts("passes proved, of random specs", found.count("proved"), of=len(found))
 
-    @seed(SEED)
-    @settings(SETTINGS, max_examples=max(1, EXAMPLES // 6))
+    @fuzzed(block)
     @given(specs(depth=1))
     def run(text: str):
         refusable(lambda: prove(text))
@@ -148,7 +164,8 @@ def test_proofs_agree_with_tests(counts: Counts):
 
 
 @pytest.mark.parametrize("test", ["auto", "bits"])
-def test_kernels_of_random_specs(counts: Counts, tmp_path: Path, test: Literal["auto", "bits"]):
+@blocks(6)
+def test_kernels_of_random_specs(counts: Counts, tmp_path: Path, block: tuple[int, int], test: Literal["auto", "bits"]):
     """The printed preprocess kernel, run by Triton's interpreter on good metadata and on garbage: its status, tables,
     bits and area are those of NumPy, and it touches nothing but its memory."""
     path, rng = tmp_path / "spec.mlir", np.random.default_rng(5)
@@ -188,8 +205,7 @@ def test_kernels_of_random_specs(counts: Counts, tmp_path: Path, test: Literal["
                 assert np.array_equal(desc.to_dense()[0, 0].numpy(), seen), where
         counts(f"specs fuzzed, their kernels run{', by bits' if test == 'bits' else ''}", 1)
 
-    @seed(SEED)
-    @settings(SETTINGS, max_examples=max(1, EXAMPLES // 6))
+    @fuzzed(block)
     @given(specs(depth=1))
     def run(text: str):
         refusable(lambda: run_kernels(text))
