@@ -84,6 +84,12 @@ def splits_of(tiles: int, group: int, processors: int) -> int:
     return next(enough, group)
 
 
+def is_near(widths: tuple[int, int], tiles: int) -> bool:
+    """Whether the lists of `tiles` tiles are short: they have room for an eighth of them, on one axis or the other. A
+    program then takes a small part of the time of all, whichever tile it has."""
+    return 8 * min(widths) <= tiles
+
+
 def contiguous(shape: torch.Size) -> tuple[int, ...]:
     return shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1
 
@@ -150,9 +156,10 @@ class BackwardPlan:
             (*[torch.int32] * 5,),
             (*[torch.float32] * 3, *[q.dtype] * 3),
         )
+        near = int(is_near(desc.widths, -(-cols // KEYS)))
         self.numbers = (
             (*out.stride()[:3], *strides[3][:3], rows, heads, (of_q + of_k + of_v) // LINE),
-            (stride, positions, desc.widths[1], rows, cols, batch, kv_heads, group, splits, *desc.mask_strides),
+            (stride, positions, desc.widths[1], rows, cols, batch, kv_heads, group, splits, *desc.mask_strides, near),
             (*(step for _, steps in self.gradients for step in steps[:3]), rows, cols, batch, heads, kv_heads),
         )
         self.constants = ((value_dim, has_dlse), (CONSUMER_REGISTERS,), (dim, value_dim))

@@ -101,5 +101,5 @@ def backward_dims(dim: int, value_dim: int) -> Backward | None:
     width, value_width = width_of(dim, V_WIDTHS), width_of(value_dim, V_WIDTHS)
     if width is None or value_width is None:
         return None
-    leaving = 32 if width == value_width == 256 else width // 2
+    leaving = 16 if width == value_width == 256 else width // 2
     return Backward(width, value_width, max(width, value_width) > 128, leaving)

@@ -99,6 +99,7 @@ class BackwardWork(NamedTuple):
     splits: object
     mask_batch: object
     mask_head: object
+    near: object
 
 
 # hook: prepare_backward
@@ -292,25 +293,34 @@ def backward_end(
 
 
 @gluon.jit
-def backward_place(work):
-    """What this program owns: (sequence, key/value head, first query head, query heads, mask, column tile).
+def backward_place(work, program):
+    """What a program owns: (sequence, key/value head, first query head, query heads, mask, column tile).
 
-    The heaviest tiles of all heads come first."""
+    The heaviest tiles of all heads come first. Where lists are short (`near`), one head after another, by position:
+    tiles that are computed at the same time then add to the same dq, which stays in the L2 cache; but those of the last
+    head by weight, so that all processors are done at about the same time."""
     parts = work.batch * work.kv_heads * work.splits
-    part = gl.program_id(0) % parts
+    tiles = gl.cdiv(work.cols, KEYS)
+    part = program % parts
+    place = program // parts
+    if work.near:
+        part = program // tiles
+        place = program % tiles
     kv_head = part // work.splits % work.kv_heads
     sequence = part // work.splits // work.kv_heads
     members = work.group // work.splits
     first = kv_head * work.group + part % work.splits * members
     mask = sequence.to(gl.int64) * work.mask_batch + first * work.mask_head
-    tile_col = gl.load(work.order + mask * gl.cdiv(work.cols, KEYS) + gl.program_id(0) // parts)
+    tile_col = place
+    if (work.near == 0) | (part == parts - 1):
+        tile_col = gl.load(work.order + mask * tiles + place)
     return sequence, kv_head, first, members, mask, tile_col
 
 
 @gluon.jit
 def backward_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared):
     """The producer warp: keys and values once, then queries, statistics and gradients of every step."""
-    sequence, kv_head, first, members, mask, tile_col = backward_place(work)
+    sequence, kv_head, first, members, mask, tile_col = backward_place(work, gl.program_id(0))
     heads = work.kv_heads * work.group
     padded = gl.cdiv(work.rows, KEYS) * KEYS
     load_block(k_desc, [sequence, kv_head, tile_col * KEYS, 0], shared.kv_full, shared.k)
@@ -425,7 +435,7 @@ def backward_consume(dq_desc, dk_desc, dv_desc, work, shared, scale, factor, WHO
     """A consumer warpgroup: the keys from WHO * OWN of the tile on."""
     D: gl.constexpr = shared.k.shape[1]
     DV: gl.constexpr = shared.v.shape[1]
-    sequence, kv_head, first, members, mask, tile_col = backward_place(work)
+    sequence, kv_head, first, members, mask, tile_col = backward_place(work, gl.program_id(0))
     key = tile_col * KEYS + WHO * OWN
     heads = sequence * (work.kv_heads * work.group)  # of the sequences before
     blocks = gl.cdiv(work.rows, KEYS) * (KEYS // QUERIES)
@@ -474,13 +484,13 @@ def backward_consume(dq_desc, dk_desc, dv_desc, work, shared, scale, factor, WHO
 @gluon.jit(
     do_not_specialize=[
         "table_stride", "n_table", "width", "rows", "cols", "batch", "kv_heads", "group", "splits", "mask_batch",
-        "mask_head",
+        "mask_head", "near",
     ]
 )  # fmt: skip
 def backward(
     q_desc, k_desc, v_desc, grad_desc, stats_desc, dq_desc, dk_desc, dv_desc,
     table, count, index, live, order, table_stride, n_table, width,
-    rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, scale, factor,
+    rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, near, scale, factor,
     CONSUMER_REGISTERS: gl.constexpr,
 ):  # fmt: skip
     """Adds to dq and stores dk and dv, or adds to them too where `splits` programs share a group of query heads.
@@ -488,7 +498,7 @@ def backward(
     The TMA descriptors are those of [batch, heads, length, D] tensors with blocks of one head: QUERIES rows, KEYS
     columns of k and v; with splits dk and dv are fp32 accumulators, in blocks of half of D. But `stats` is one vector,
     and the accumulator of dq is of fragments (`as_fragments`), those of a consumer's step a block. From `table` to
-    `width`: the column schedule. `scale` includes log2(e), `factor` does not.
+    `width`: the column schedule; `near`: its lists are short. `scale` includes log2(e), `factor` does not.
 
     Grid: (cdiv(cols, KEYS) * batch * kv_heads * splits,)."""
     D: gl.constexpr = q_desc.block_type.shape[3]
@@ -523,7 +533,7 @@ def backward(
     fence_async_shared()
     work = BackwardWork(
         table, count, index, live, order, table_stride, n_table, width,
-        rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head,
+        rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, near,
     )  # fmt: skip
     gl.warp_specialize(
         [

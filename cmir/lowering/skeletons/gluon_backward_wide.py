@@ -25,6 +25,7 @@ from cmir.lowering.skeletons.gluon_backward import (
     RING,
     BackwardWork,
     as_fragments,
+    backward_place,
     of_columns,
     prepare_backward,
     select_backward,
@@ -71,15 +72,9 @@ class WideShared(NamedTuple):
 def wide_place(work):
     """What this program owns: (sequence, key/value head, first query head, query heads, mask, column tile, first key).
 
-    The heaviest tiles of all heads come first, the two halves of a tile together."""
-    parts = work.batch * work.kv_heads * work.splits
-    part = gl.program_id(0) // 2 % parts
-    kv_head = part // work.splits % work.kv_heads
-    sequence = part // work.splits // work.kv_heads
-    members = work.group // work.splits
-    first = kv_head * work.group + part % work.splits * members
-    mask = sequence.to(gl.int64) * work.mask_batch + first * work.mask_head
-    tile_col = gl.load(work.order + mask * gl.cdiv(work.cols, KEYS) + gl.program_id(0) // 2 // parts)
+    In the order of `backward`, the two halves of a tile together."""
+    place = backward_place(work, gl.program_id(0) // 2)
+    sequence, kv_head, first, members, mask, tile_col = place
     return sequence, kv_head, first, members, mask, tile_col, tile_col * KEYS + gl.program_id(0) % 2 * OWN
 
 
@@ -116,44 +111,27 @@ def wide_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared):
 
 
 @gluon.jit
-def halves(x):
-    """The upper and the lower half of x [N, 256]."""
-    N: gl.constexpr = x.shape[0]
-    return x.reshape([2, N // 2, 256]).permute((1, 2, 0)).split()
+def leave(dq_desc, shared, fragments, place, WHO: gl.constexpr, PART: gl.constexpr, BUFFERS: gl.constexpr):
+    """Adds fragments to the accumulator of dq from `place` on: part number PART, halved until it fits a buffer."""
+    N: gl.constexpr = fragments.shape[0]
+    if shared.dq.shape[1] == N:
+        buffer = shared.dq.index(WHO * BUFFERS + PART % BUFFERS)
+        tma.store_wait(BUFFERS - 1)  # what was in the buffer has left
+        buffer.store(fragments)
+        fence_async_shared()
+        add_block(dq_desc, [place, 0], buffer)
+    else:
+        upper, lower = fragments.reshape([2, N // 2, 256]).permute((1, 2, 0)).split()
+        leave(dq_desc, shared, upper, place, WHO, 2 * PART, BUFFERS)
+        leave(dq_desc, shared, lower, place + N // 2, WHO, 2 * PART + 1, BUFFERS)
 
 
 @gluon.jit
-def add_fragments(dq_desc, buffer, fragments, place):
-    """Adds fragments to the accumulator of dq from `place` on, when those before have left."""
-    tma.store_wait(0)
-    buffer.store(fragments)
-    fence_async_shared()
-    add_block(dq_desc, [place, 0], buffer)
-
-
-@gluon.jit
-def leave(dq_desc, shared, dq, line, WHO: gl.constexpr):
-    """Adds a consumer's dq [QUERIES, half of the head dim] of step number `line`, in as many parts as must be."""
+def add_dq(dq_desc, shared, dq, line, WHO: gl.constexpr):
+    """Adds a consumer's dq [QUERIES, half of the head dim] of step number `line` to the accumulator."""
     fragments = as_fragments(dq)
     N: gl.constexpr = fragments.shape[0]
-    PART: gl.constexpr = shared.dq.shape[1]
-    buffer = shared.dq.index(WHO)
-    place = (2 * line + WHO) * N
-    if PART == N:
-        add_fragments(dq_desc, buffer, fragments, place)
-    elif PART == N // 2:
-        upper, lower = halves(fragments)
-        add_fragments(dq_desc, buffer, upper, place)
-        add_fragments(dq_desc, buffer, lower, place + PART)
-    else:
-        gl.static_assert(PART == N // 4)
-        upper, lower = halves(fragments)
-        first, second = halves(upper)
-        third, fourth = halves(lower)
-        add_fragments(dq_desc, buffer, first, place)
-        add_fragments(dq_desc, buffer, second, place + PART)
-        add_fragments(dq_desc, buffer, third, place + 2 * PART)
-        add_fragments(dq_desc, buffer, fourth, place + 3 * PART)
+    leave(dq_desc, shared, fragments, (2 * line + WHO) * N, WHO, 0, shared.dq.shape[0] // 2)
 
 
 @gluon.jit
@@ -170,6 +148,7 @@ def first_step(dq_desc, shared, words, before, stage, phase, turn, turn_phase, d
     """One step of the first consumer: (stage, phase, turn, turn_phase, dv) after it. `before` is the number of the step
     before. MASKED: the tile is a partial one, with the visible `words`."""
     DV: gl.constexpr = shared.v.shape[1]
+    IN_PARTS: gl.constexpr = shared.dq.shape[0] > 2
     query = shared.q.index(stage)
     grad = shared.grad.index(stage)
     zero = gl.zeros([OWN, QUERIES], gl.float32, score_layout(QUERIES))
@@ -186,13 +165,22 @@ def first_step(dq_desc, shared, words, before, stage, phase, turn, turn_phase, d
     mbarrier.arrive(shared.p_full.index(turn), count=1)
     p = gl.convert_layout(p, operand_layout(DV))
     mbarrier.wait(shared.grad_full.index(stage), phase)
-    dv = warpgroup_mma(p, grad, dv, is_async=True)
-    mbarrier.wait(shared.ds_full.index(turn ^ 1), turn_phase ^ 1 ^ turn)
-    dq = begin_dq(shared, turn ^ 1, 0)
-    dv, p, dq = warpgroup_mma_wait(0, deps=(dv, p, dq))
+    if IN_PARTS:  # what takes long goes on beside dv
+        mbarrier.wait(shared.ds_full.index(turn ^ 1), turn_phase ^ 1 ^ turn)
+        dq = begin_dq(shared, turn ^ 1, 0)
+        dv = warpgroup_mma(p, grad, dv, is_async=True)
+        dq = warpgroup_mma_wait(1, deps=(dq,))
+        add_dq(dq_desc, shared, dq, before, 0)
+        dv, p = warpgroup_mma_wait(0, deps=(dv, p))
+    else:
+        dv = warpgroup_mma(p, grad, dv, is_async=True)
+        mbarrier.wait(shared.ds_full.index(turn ^ 1), turn_phase ^ 1 ^ turn)
+        dq = begin_dq(shared, turn ^ 1, 0)
+        dv, p, dq = warpgroup_mma_wait(0, deps=(dv, p, dq))
     mbarrier.arrive(shared.q_empty.index(stage), count=1)
     mbarrier.arrive(shared.grad_empty.index(stage), count=1)
-    leave(dq_desc, shared, dq, before, 0)
+    if not IN_PARTS:
+        add_dq(dq_desc, shared, dq, before, 0)
     turn, turn_phase = advance_stage(turn, turn_phase, 2)
     stage, phase = advance_stage(stage, phase, RING)
     return stage, phase, turn, turn_phase, dv
@@ -202,6 +190,7 @@ def first_step(dq_desc, shared, words, before, stage, phase, turn, turn_phase, d
 def second_step(dq_desc, shared, line, stage, phase, turn, turn_phase, dk):
     """One step of the second consumer, number `line`: (stage, phase, turn, turn_phase, dk) after it."""
     D: gl.constexpr = shared.k.shape[1]
+    IN_PARTS: gl.constexpr = shared.dq.shape[0] > 2
     SCORE: gl.constexpr = score_layout(QUERIES)
     query = shared.q.index(stage)
     grad = shared.grad.index(stage)
@@ -220,13 +209,23 @@ def second_step(dq_desc, shared, line, stage, phase, turn, turn_phase, dk):
     fence_async_shared()
     mbarrier.arrive(shared.ds_full.index(turn), count=1)
     ds = gl.convert_layout(ds, operand_layout(D))
-    dk = warpgroup_mma(ds, query, dk, is_async=True)
-    mbarrier.wait(shared.ds_full.index(turn), turn_phase)  # of all warps
-    dq = begin_dq(shared, turn, 1)
-    dk, ds, dq = warpgroup_mma_wait(0, deps=(dk, ds, dq))
-    mbarrier.arrive(shared.q_empty.index(stage), count=1)
-    mbarrier.arrive(shared.ds_empty.index(turn), count=1)
-    leave(dq_desc, shared, dq, line, 1)
+    if IN_PARTS:  # as in `first_step`
+        mbarrier.wait(shared.ds_full.index(turn), turn_phase)  # of all warps
+        dq = begin_dq(shared, turn, 1)
+        dk = warpgroup_mma(ds, query, dk, is_async=True)
+        dq = warpgroup_mma_wait(1, deps=(dq,))
+        mbarrier.arrive(shared.ds_empty.index(turn), count=1)
+        add_dq(dq_desc, shared, dq, line, 1)
+        dk, ds = warpgroup_mma_wait(0, deps=(dk, ds))
+        mbarrier.arrive(shared.q_empty.index(stage), count=1)
+    else:
+        dk = warpgroup_mma(ds, query, dk, is_async=True)
+        mbarrier.wait(shared.ds_full.index(turn), turn_phase)
+        dq = begin_dq(shared, turn, 1)
+        dk, ds, dq = warpgroup_mma_wait(0, deps=(dk, ds, dq))
+        mbarrier.arrive(shared.q_empty.index(stage), count=1)
+        mbarrier.arrive(shared.ds_empty.index(turn), count=1)
+        add_dq(dq_desc, shared, dq, line, 1)
     turn, turn_phase = advance_stage(turn, turn_phase, 2)
     stage, phase = advance_stage(stage, phase, RING)
     return stage, phase, turn, turn_phase, dk
@@ -282,7 +281,7 @@ def first_consume(dq_desc, dv_desc, work, shared, scale):
         mbarrier.wait(shared.ds_full.index(turn ^ 1), turn_phase ^ 1 ^ turn)
         dq = begin_dq(shared, turn ^ 1, 0)
         dq = warpgroup_mma_wait(0, deps=(dq,))
-        leave(dq_desc, shared, dq, before, 0)
+        add_dq(dq_desc, shared, dq, before, 0)
     # The second consumer has read all gradients.
     store_gradient(dv_desc, dv, shared.grad.index(0), sequence, kv_head, key)
     tma.store_wait(0)
@@ -324,13 +323,13 @@ def second_consume(dq_desc, dk_desc, work, shared, factor):
 @gluon.jit(
     do_not_specialize=[
         "table_stride", "n_table", "width", "rows", "cols", "batch", "kv_heads", "group", "splits", "mask_batch",
-        "mask_head",
+        "mask_head", "near",
     ]
 )  # fmt: skip
 def backward_wide(
     q_desc, k_desc, v_desc, grad_desc, stats_desc, dq_desc, dk_desc, dv_desc,
     table, count, index, live, order, table_stride, n_table, width,
-    rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, scale, factor,
+    rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, near, scale, factor,
     CONSUMER_REGISTERS: gl.constexpr,
 ):  # fmt: skip
     """What `backward` does, with the same arguments but blocks of OWN columns of k and v.
@@ -341,6 +340,8 @@ def backward_wide(
     dtype: gl.constexpr = q_desc.dtype
     WIDE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     BARRIER: gl.constexpr = mbarrier.MBarrierLayout()
+    # Of a dq that leaves in parts, one is made while another leaves.
+    BUFFERS: gl.constexpr = 1 if dq_desc.block_type.shape[0] == D // 8 else 2
     shared = WideShared(
         gl.allocate_shared_memory(dtype, [RING, QUERIES, D], WIDE),
         gl.allocate_shared_memory(dtype, [RING, QUERIES, DV], WIDE),
@@ -349,7 +350,7 @@ def backward_wide(
         gl.allocate_shared_memory(dtype, [OWN, DV], WIDE),
         gl.allocate_shared_memory(gl.float32, [RING, 2 * QUERIES], stats_desc.layout),
         gl.allocate_shared_memory(dtype, [2, OWN, QUERIES], WIDE),
-        gl.allocate_shared_memory(gl.float32, [2, dq_desc.block_type.shape[0], 256], dq_desc.layout),
+        gl.allocate_shared_memory(gl.float32, [2 * BUFFERS, dq_desc.block_type.shape[0], 256], dq_desc.layout),
         gl.allocate_shared_memory(gl.int64, [1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [RING, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [RING, 1], BARRIER),
@@ -375,7 +376,7 @@ def backward_wide(
     fence_async_shared()
     work = BackwardWork(
         table, count, index, live, order, table_stride, n_table, width,
-        rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head,
+        rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, near,
     )  # fmt: skip
     gl.warp_specialize(
         [

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cmir.runtime.hopper_backward import contiguous, splits_of
+from cmir.runtime.hopper_backward import contiguous, is_near, splits_of
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,14 @@ from cmir.runtime.hopper_backward import contiguous, splits_of
 )
 def test_a_group_is_split_where_programs_are_few(tiles: int, group: int, splits: int) -> None:
     assert splits_of(tiles, group, 132) == splits
+
+
+@pytest.mark.parametrize(
+    ("widths", "tiles", "near"),
+    [((12, 256), 256, True), ((256, 32), 256, True), ((33, 256), 256, False), ((1, 1), 7, False), ((1, 1), 8, True)],
+)
+def test_lists_are_short_where_one_axis_has_room_for_an_eighth(widths: tuple[int, int], tiles: int, near: bool) -> None:
+    assert is_near(widths, tiles) is near
 
 
 def test_strides_of_a_copy() -> None:

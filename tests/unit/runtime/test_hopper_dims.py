@@ -60,7 +60,7 @@ def test_wide_backward_kernels_fit(width: int, value_width: int) -> None:
     if taken.wide:
         # Two steps of queries and gradients, keys and values, two of weights, the statistics of two steps.
         shared = 2 * (2 * 64 + 64) * (width + value_width) + 2 * 2 * 64 * 64 + 1024
-        leaving = 2 * 4 * 64 * taken.leaving
+        leaving = 2 * 4 * 64 * taken.leaving * (1 if taken.leaving == width // 2 else 2)
         assert shared + leaving <= MOST_SHARED - 1024
 
 
@@ -68,4 +68,4 @@ def test_the_backward_table() -> None:
     assert backward_dims(64, 64) == Backward(64, 64, False, 32)
     assert backward_dims(96, 128) == Backward(128, 128, False, 64)
     assert backward_dims(192, 128) == Backward(256, 128, True, 128)
-    assert backward_dims(256, 256) == Backward(256, 256, True, 32)
+    assert backward_dims(256, 256) == Backward(256, 256, True, 16)
