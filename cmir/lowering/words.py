@@ -1,4 +1,5 @@
-"""Prints the visibility test of a Hopper kernel: the source of its `prepare_*`, `words_*` and `select_*` hooks.
+"""Prints the visibility test of a Hopper kernel: the source of its `prepare_*`, `words_*` and `select_*` hooks, and of
+`hull_backward`, the rows between which the keys of a tile see all that they see.
 
 A warpgroup owns 64 FIXED positions (query rows in the forward pass, keys in the backward pass) and walks over N MOVING
 ones. It never compares a pair: what it sees of a tile becomes words of one bit a pair, and one select reads them
@@ -30,6 +31,10 @@ OWN_AXIS: dict[WordRole, Axis] = {"forward": "rows", "backward": "cols"}
 
 AT_ONCE = 3
 """Live slots whose endpoints are loaded together: about as many as a tile has."""
+
+
+NO_HULL = ("return 0, rows",)
+"""Where it is not known which rows the keys of a tile see."""
 
 
 def word_axis(kernel: WordRole, row_slots: int | None, col_slots: int | None) -> Axis:
@@ -64,7 +69,8 @@ def interval_hooks(
         ends = [("lo", "hi") for _ in notes]
         words = [f"position = {position}", "inside = position < n_table"] if slots else []
         words += _united(notes, [word.format(lo=lo, hi=hi) for lo, hi in ends], none, loads=True)
-    return _hooks(kernel, prepare, words, "select_lines" if own else "select_across")
+    hull = _own_hull(notes) if own and not live and slots else NO_HULL
+    return _hooks(kernel, prepare, words, "select_lines" if own else "select_across", hull)
 
 
 def packed_hooks(kernel: WordRole, comment: str) -> dict[str, str]:
@@ -88,12 +94,16 @@ def packed_hooks(kernel: WordRole, comment: str) -> dict[str, str]:
     return _hooks(kernel, ["return (n_table,)"], [f"# bits: {comment}", *words], select)
 
 
-def _hooks(kernel: WordRole, prepare: Sequence[str], words: Sequence[str], select: str) -> dict[str, str]:
+def _hooks(
+    kernel: WordRole, prepare: Sequence[str], words: Sequence[str], select: str, hull: Sequence[str] = NO_HULL
+) -> dict[str, str]:
     parts = {
         f"prepare_{kernel}": ("table, first, n_table, N: gl.constexpr", prepare),
         f"words_{kernel}": ("slots, table, first, start, n_table, live, N: gl.constexpr", words),
         f"select_{kernel}": ("score, words, N: gl.constexpr", [f"return {select}(score, words, N)"]),
     }
+    if kernel == "backward":
+        parts["hull_backward"] = ("table, first, n_table, rows", hull)
     return {
         name: "\n".join(["@gluon.jit", f"def {name}({parameters}):", *(f"    {line}" for line in body)]) + "\n"
         for name, (parameters, body) in parts.items()
@@ -112,6 +122,20 @@ def _own_endpoints(notes: Sequence[str]) -> list[str]:
         body.append(f"# {note}")
         body += [f"{name}{slot} = line_ends({_load(end, str(slot))}, N)" for end, name in enumerate(("lo", "hi"))]
     return [*body, f"return {', '.join(f'lo{slot}, hi{slot}' for slot in range(len(notes)))}"]
+
+
+def _own_hull(notes: Sequence[str]) -> list[str]:
+    body = [
+        "position = first + gl.arange(0, KEYS, gl.BlockedLayout([1], [32], [4], [0]))",
+        "inside = position < n_table",
+    ]
+    for slot, note in enumerate(notes):
+        low, high = "gl.where(lo < hi, lo, rows)", "gl.where(lo < hi, hi, 0)"
+        if slot:
+            low, high = f"gl.minimum(low, {low})", f"gl.maximum(high, {high})"
+        body += [f"# {note}", f"lo = {_load(0, str(slot))}", f"hi = {_load(1, str(slot))}"]
+        body += [f"low = {low}", f"high = {high}"]
+    return [*body, "return gl.min(low, 0), gl.max(high, 0)"]
 
 
 def _united(notes: Sequence[str], words: Sequence[str], none: str, loads: bool = False) -> list[str]:

@@ -122,7 +122,10 @@ class BackwardPlan:
         of_stats, of_q = 2 * batch * heads * padded, batch * heads * padded * width
         of_k, of_v = (batch * kv_heads * cols * w if splits > 1 else 0 for w in widths)
         self.splits = splits
-        self.floats = of_stats + of_q + of_k + of_v
+        column_tiles = -(-cols // KEYS)
+        # And last, of each mask and tile of columns, two int32: the rows that it sees.
+        self.hull = 4 * (of_stats + of_q + of_k + of_v)
+        self.floats = self.hull // 4 + 2 * desc.masks * column_tiles
         self.sums = 4 * of_stats, 4 * (of_stats + (of_q if of_k else 0)), 4 * (of_stats + of_k + (of_q if of_k else 0))
         self.gradients = [(x.shape, x.stride()) for x in (like(q, dim), like(k, dim), like(v, value_dim))]
         self.copied = [not is_readable(x) for x in (q, k, v, dout)]
@@ -152,13 +155,16 @@ class BackwardPlan:
         self.offsets = [tensor.data_ptr() - desc.memory.data_ptr() for tensor in tensors]
         # Of the three kernels: the types of pointers, the numbers, and the constants after them; and the grids.
         self.types = (
-            (*[q.dtype] * 2, *[torch.float32] * 4),
-            (*[torch.int32] * 5,),
+            (*[q.dtype] * 2, *[torch.float32] * 4, *[torch.int32] * 2),
+            (*[torch.int32] * 6,),
             (*[torch.float32] * 3, *[q.dtype] * 3),
         )
-        near = int(is_near(desc.widths, -(-cols // KEYS)))
+        near = int(is_near(desc.widths, column_tiles))
         self.numbers = (
-            (*out.stride()[:3], *strides[3][:3], rows, heads, (of_q + of_k + of_v) // LINE),
+            (
+                *(*out.stride()[:3], *strides[3][:3], rows, heads, (of_q + of_k + of_v) // LINE),
+                *(stride, positions, column_tiles, desc.masks),
+            ),
             (stride, positions, desc.widths[1], rows, cols, batch, kv_heads, group, splits, *desc.mask_strides, near),
             (*(step for _, steps in self.gradients for step in steps[:3]), rows, cols, batch, heads, kv_heads),
         )
@@ -189,12 +195,14 @@ class BackwardPlan:
         stats, of_out, of_lse, of_grad = memory.data_ptr(), out.data_ptr(), lse.data_ptr(), dout.data_ptr()
         of_dq, of_dk, of_dv = dq.data_ptr(), dk.data_ptr(), dv.data_ptr()
         dq_sum, dk_sum, dv_sum = sums = [stats + offset for offset in self.sums]
-        self._launch(0, (), (of_out, of_grad, of_lse, of_lse if dlse is None else dlse.data_ptr(), stats, dq_sum), ())
+        schedule = [desc.memory.data_ptr() + offset for offset in self.offsets]
+        hull = stats + self.hull
+        of_dlse = of_lse if dlse is None else dlse.data_ptr()
+        self._launch(0, (), (of_out, of_grad, of_lse, of_dlse, stats, dq_sum, schedule[0], hull), ())
         kept = (of_dk, of_dv) if self.splits == 1 else (dk_sum, dv_sum)
         moved = (q.data_ptr(), k.data_ptr(), v.data_ptr(), of_grad, stats, dq_sum, *kept)
         blocks = [blocks.at(place) for blocks, place in zip(self.blocks, moved, strict=True)]
-        schedule = desc.memory.data_ptr()
-        self._launch(1, blocks, [schedule + offset for offset in self.offsets], (scale * _LOG2_E, scale))
+        self._launch(1, blocks, (*schedule, hull), (scale * _LOG2_E, scale))
         self._launch(2, (), (*sums, of_dq, of_dk, of_dv), (scale,))
         return dq, dk, dv
 

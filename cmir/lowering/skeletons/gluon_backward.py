@@ -88,6 +88,7 @@ class BackwardWork(NamedTuple):
     index: object
     live: object
     order: object
+    hull: object
     table_stride: object
     n_table: object
     width: object
@@ -100,6 +101,13 @@ class BackwardWork(NamedTuple):
     mask_batch: object
     mask_head: object
     near: object
+
+
+# hook: hull_backward
+@gluon.jit
+def hull_backward(table, first, n_table, rows):
+    """Rows outside of which the KEYS keys from `first` see nothing."""
+    return 0, rows
 
 
 # hook: prepare_backward
@@ -178,14 +186,16 @@ def from_fragments(x):
     return x.reshape([2, D // 16, 4, 8, 4, 2, 2]).permute((2, 5, 3, 0, 1, 4, 6)).reshape([64, D])
 
 
-@gluon.jit(do_not_specialize=["rows", "heads", "cleared"])
+@gluon.jit(do_not_specialize=["rows", "heads", "cleared", "table_stride", "n_table", "column_tiles", "masks"])
 def backward_begin(
-    out, dout, lse, dlse, stats, accumulators,
+    out, dout, lse, dlse, stats, accumulators, table, hull,
     stride_ob, stride_oh, stride_om, stride_gb, stride_gh, stride_gm, rows, heads, cleared,
+    table_stride, n_table, column_tiles, masks,
     DV: gl.constexpr, HAS_DLSE: gl.constexpr,
 ):  # fmt: skip
     """stats [batch * heads, rows rounded up to KEYS / QUERIES, 2, QUERIES]: the log-sum-exps of a step's rows, then
     their deltas, both `by_thread`. `cleared` lines of LINE fp32 accumulators become zero.
+    hull [masks, column_tiles, 2]: the rows, from a whole step on, outside of which the keys of a tile see nothing.
 
     Grid: (rows rounded up / QUERIES * batch * heads,)."""
     WIDTH: gl.constexpr = power_of_two(DV)
@@ -220,6 +230,12 @@ def backward_begin(
         cleared_line = first + gl.arange(0, LINES, gl.SliceLayout(1, CLEAR))
         offsets = cleared_line.to(gl.int64)[:, None] * LINE + gl.arange(0, LINE, gl.SliceLayout(0, CLEAR))[None, :]
         gl.store(accumulators + offsets, zero, mask=(cleared_line < cleared)[:, None])
+
+    for tile in range(gl.program_id(0), masks * column_tiles, gl.num_programs(0)):
+        own_table = table + (tile // column_tiles).to(gl.int64) * table_stride
+        low, high = hull_backward(own_table, tile % column_tiles * KEYS, n_table, rows)
+        gl.store(hull + 2 * tile, low // QUERIES * QUERIES)
+        gl.store(hull + 2 * tile + 1, gl.minimum(high, rows))
 
 
 @gluon.jit
@@ -333,11 +349,13 @@ def backward_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared
         tile_list = (mask + member * work.mask_head) * gl.cdiv(work.cols, KEYS) + tile_col
         partial = gl.load(work.count + 2 * tile_list)
         full = gl.load(work.count + 2 * tile_list + 1)
+        low = gl.load(work.hull + 2 * tile_list)
+        high = gl.load(work.hull + 2 * tile_list + 1)
         begin = first + member
         for entry in range(partial + full):
             place = gl.where(entry < partial, entry, work.width - full + entry - partial)
             top = gl.load(work.index + tile_list * work.width + place) * KEYS
-            for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
+            for row in range(gl.maximum(top, low), gl.minimum(top + KEYS, high), QUERIES):
                 for head in range(begin, begin + together):
                     block = [sequence, head, row, 0]
                     line = ((sequence * heads + head) * padded + row) * 2
@@ -454,12 +472,14 @@ def backward_consume(dq_desc, dk_desc, dv_desc, work, shared, scale, factor, WHO
         tile_list = number * gl.cdiv(work.cols, KEYS) + tile_col
         partial = gl.load(work.count + 2 * tile_list)
         full = gl.load(work.count + 2 * tile_list + 1)
+        low = gl.load(work.hull + 2 * tile_list)
+        high = gl.load(work.hull + 2 * tile_list + 1)
         index = work.index + tile_list * work.width
         live = work.live + tile_list * work.width
         begin = first + member
         for entry in range(partial):
             top = gl.load(index + entry) * KEYS
-            for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
+            for row in range(gl.maximum(top, low), gl.minimum(top + KEYS, high), QUERIES):
                 words = words_backward(slots, table, key, row, work.n_table, live + entry, QUERIES)
                 for head in range(begin, begin + together):
                     line = (heads + head) * blocks + row // QUERIES
@@ -469,7 +489,7 @@ def backward_consume(dq_desc, dk_desc, dv_desc, work, shared, scale, factor, WHO
                     )  # fmt: skip
         for entry in range(work.width - full, work.width):
             top = gl.load(index + entry) * KEYS
-            for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
+            for row in range(gl.maximum(top, low), gl.minimum(top + KEYS, high), QUERIES):
                 for head in range(begin, begin + together):
                     line = (heads + head) * blocks + row // QUERIES
                     stage, phase, turn, turn_phase, dk, dv = backward_step(
@@ -489,7 +509,7 @@ def backward_consume(dq_desc, dk_desc, dv_desc, work, shared, scale, factor, WHO
 )  # fmt: skip
 def backward(
     q_desc, k_desc, v_desc, grad_desc, stats_desc, dq_desc, dk_desc, dv_desc,
-    table, count, index, live, order, table_stride, n_table, width,
+    table, count, index, live, order, hull, table_stride, n_table, width,
     rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, near, scale, factor,
     CONSUMER_REGISTERS: gl.constexpr,
 ):  # fmt: skip
@@ -498,7 +518,8 @@ def backward(
     The TMA descriptors are those of [batch, heads, length, D] tensors with blocks of one head: QUERIES rows, KEYS
     columns of k and v; with splits dk and dv are fp32 accumulators, in blocks of half of D. But `stats` is one vector,
     and the accumulator of dq is of fragments (`as_fragments`), those of a consumer's step a block. From `table` to
-    `width`: the column schedule; `near`: its lists are short. `scale` includes log2(e), `factor` does not.
+    `width`: the column schedule, and the `hull` of each tile; `near`: lists are short. `scale` includes log2(e),
+    `factor` does not.
 
     Grid: (cdiv(cols, KEYS) * batch * kv_heads * splits,)."""
     D: gl.constexpr = q_desc.block_type.shape[3]
@@ -532,7 +553,7 @@ def backward(
         mbarrier.init(shared.ds_full.index(stage), count=2)
     fence_async_shared()
     work = BackwardWork(
-        table, count, index, live, order, table_stride, n_table, width,
+        table, count, index, live, order, hull, table_stride, n_table, width,
         rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, near,
     )  # fmt: skip
     gl.warp_specialize(

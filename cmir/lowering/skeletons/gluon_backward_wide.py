@@ -94,11 +94,13 @@ def wide_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared):
         tile_list = (mask + member * work.mask_head) * gl.cdiv(work.cols, KEYS) + tile_col
         partial = gl.load(work.count + 2 * tile_list)
         full = gl.load(work.count + 2 * tile_list + 1)
+        low = gl.load(work.hull + 2 * tile_list)
+        high = gl.load(work.hull + 2 * tile_list + 1)
         begin = first + member
         for entry in range(partial + full):
             place = gl.where(entry < partial, entry, work.width - full + entry - partial)
             top = gl.load(work.index + tile_list * work.width + place) * KEYS
-            for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
+            for row in range(gl.maximum(top, low), gl.minimum(top + KEYS, high), QUERIES):
                 for head in range(begin, begin + together):
                     block = [sequence, head, row, 0]
                     line = ((sequence * heads + head) * padded + row) * 2
@@ -253,12 +255,14 @@ def first_consume(dq_desc, dv_desc, work, shared, scale):
         tile_list = number * gl.cdiv(work.cols, KEYS) + tile_col
         partial = gl.load(work.count + 2 * tile_list)
         full = gl.load(work.count + 2 * tile_list + 1)
+        low = gl.load(work.hull + 2 * tile_list)
+        high = gl.load(work.hull + 2 * tile_list + 1)
         index = work.index + tile_list * work.width
         live = work.live + tile_list * work.width
         begin = first + member
         for entry in range(partial):
             top = gl.load(index + entry) * KEYS
-            for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
+            for row in range(gl.maximum(top, low), gl.minimum(top + KEYS, high), QUERIES):
                 words = words_backward(slots, table, key, row, work.n_table, live + entry, QUERIES)
                 for head in range(begin, begin + together):
                     line = (heads + head) * blocks + row // QUERIES
@@ -269,7 +273,7 @@ def first_consume(dq_desc, dv_desc, work, shared, scale):
                     before = line
         for entry in range(work.width - full, work.width):
             top = gl.load(index + entry) * KEYS
-            for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
+            for row in range(gl.maximum(top, low), gl.minimum(top + KEYS, high), QUERIES):
                 for head in range(begin, begin + together):
                     line = (heads + head) * blocks + row // QUERIES
                     before = gl.where(before < 0, line, before)
@@ -305,11 +309,13 @@ def second_consume(dq_desc, dk_desc, work, shared, factor):
         tile_list = (mask + member * work.mask_head) * gl.cdiv(work.cols, KEYS) + tile_col
         partial = gl.load(work.count + 2 * tile_list)
         full = gl.load(work.count + 2 * tile_list + 1)
+        low = gl.load(work.hull + 2 * tile_list)
+        high = gl.load(work.hull + 2 * tile_list + 1)
         begin = first + member
         for entry in range(partial + full):
             place = gl.where(entry < partial, entry, work.width - full + entry - partial)
             top = gl.load(work.index + tile_list * work.width + place) * KEYS
-            for row in range(top, gl.minimum(top + KEYS, work.rows), QUERIES):
+            for row in range(gl.maximum(top, low), gl.minimum(top + KEYS, high), QUERIES):
                 for head in range(begin, begin + together):
                     line = (heads + head) * blocks + row // QUERIES
                     stage, phase, turn, turn_phase, dk = second_step(
@@ -328,7 +334,7 @@ def second_consume(dq_desc, dk_desc, work, shared, factor):
 )  # fmt: skip
 def backward_wide(
     q_desc, k_desc, v_desc, grad_desc, stats_desc, dq_desc, dk_desc, dv_desc,
-    table, count, index, live, order, table_stride, n_table, width,
+    table, count, index, live, order, hull, table_stride, n_table, width,
     rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, near, scale, factor,
     CONSUMER_REGISTERS: gl.constexpr,
 ):  # fmt: skip
@@ -375,7 +381,7 @@ def backward_wide(
         mbarrier.init(shared.ds_empty.index(turn), count=1)
     fence_async_shared()
     work = BackwardWork(
-        table, count, index, live, order, table_stride, n_table, width,
+        table, count, index, live, order, hull, table_stride, n_table, width,
         rows, cols, batch, kv_heads, group, splits, mask_batch, mask_head, near,
     )  # fmt: skip
     gl.warp_specialize(

@@ -125,3 +125,26 @@ def test_statistics_stand_by_thread() -> None:
     assert torch.equal(place.sort().values, column)
     j, i, c, e = 3, 1, 2, 1
     assert place[16 * j + 8 * i + 2 * c + e] == 16 * j + 4 * c + 2 * i + e
+
+
+@pytest.mark.parametrize(("keys", "hull"), [([(130, 140), (90, 100)], (90, 200)), ([(5, 5), (9, 3)], (300, 0))])
+def test_the_hull_of_a_tile_has_what_any_slot_of_its_keys_sees(
+    keys: list[tuple[int, int]], hull: tuple[int, int]
+) -> None:
+    """Two slots of three columns, the first tile: slot 1 sees rows 150 to 200 where slot 0 sees anything."""
+    text = interval_hooks("backward", "cols", 2, False, [[], []])["hull_backward"]
+    slots = [[*keys, (0, 0)], [(150, 200) if lo < hi else (0, 0) for lo, hi in keys] + [(0, 0)]]
+    table = torch.tensor([ends for slot in slots for ends in zip(*slot, strict=True)])  # [slots * 2, columns]
+
+    class Language:
+        where, minimum, maximum = torch.where, torch.minimum, torch.maximum
+        BlockedLayout = staticmethod(lambda *_: None)
+        arange = staticmethod(lambda first, stop, _: torch.arange(first, stop))
+        load = staticmethod(lambda place, mask, other: torch.where(mask, table.flatten()[place.clamp(max=11)], other))
+        min = staticmethod(lambda x, axis: int(x.min()))
+        max = staticmethod(lambda x, axis: int(x.max()))
+
+    names = {"gl": Language, "KEYS": 128}
+    exec(text.replace("@gluon.jit\n", ""), names)
+    assert names["hull_backward"](0, 0, 3, torch.tensor(300)) == hull
+    assert "return 0, rows" in interval_hooks("backward", "rows", 2, False, [[], []])["hull_backward"]

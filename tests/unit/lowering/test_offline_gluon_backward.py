@@ -26,7 +26,7 @@ hopper_backward.kernels, hopper_backward.programs = lambda _: module, lambda _: 
 memory = torch.empty(1, 1, 1, dtype=torch.int32)
 desc = SimpleNamespace(
     module=module, signature=mask.signature, rows=1024, cols=1024, view=lambda _: memory, bits=memory, memory=memory,
-    col_count=memory, col_index=memory, col_live=memory, col_order=memory, widths=(8, 8), mask_strides=(0, 0),
+    col_count=memory, col_index=memory, col_live=memory, col_order=memory, widths=(8, 8), mask_strides=(0, 0), masks=1,
 )
 q = torch.empty(1, 8, 1, dim, dtype=torch.bfloat16).expand(batch, 8, 1024, dim)
 k = q[:, :4]
