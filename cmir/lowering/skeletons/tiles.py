@@ -21,8 +21,11 @@ ALL_FULL: tl.constexpr = tl.constexpr(-1431655766)
 """A word of 16 full tiles: 0xAAAAAAAA as int32."""
 
 FEW: tl.constexpr = tl.constexpr(4)
-"""Up to so many slots it is cheaper to try each on every tile than to ask first whether it is near, and cheap to
-look for a core of full tiles."""
+"""Up to so many slots it is cheaper to try each on every tile than to ask first which are near, and cheap to look for a
+core of full tiles."""
+
+LOOKED: tl.constexpr = tl.constexpr(8)
+"""Slots of which those near a chunk are found at once."""
 
 
 EIGHTH: tl.constexpr = tl.constexpr(8)
@@ -73,6 +76,19 @@ def clear_outside(state, words, first_chunk, end_chunk):
         word = base + tl.arange(0, BLOCK)
         outside = (word < first_chunk * (STEP // 16)) | (word >= end_chunk * (STEP // 16))
         tl.store(state + word, tl.zeros([BLOCK], tl.int32), mask=(word < words) & outside)
+
+
+@triton.jit
+def near_slots(table, block, entry, mask, length, low_end, high_end, SLOTS: tl.constexpr):
+    """The first of the LOOKED slots from `block` on that some line of a tile has in [low_end, high_end), and one past
+    the last; an empty range where none has."""
+    k = block + tl.arange(0, LOOKED)[:, None]
+    there = (k < SLOTS) & mask[None, :]
+    lo = tl.load(table + 2 * k * length + entry[None, :], mask=there, other=0)
+    hi = tl.load(table + (2 * k + 1) * length + entry[None, :], mask=there, other=0)
+    near = (lo < hi) & (lo < high_end) & (hi > low_end)
+    first = tl.min(tl.min(tl.where(near, k, SLOTS), axis=0))
+    return first, tl.max(tl.max(tl.where(near, k + 1, 0), axis=0))
 
 
 @triton.jit
@@ -154,14 +170,16 @@ def list_tiles(
             first_slot = tl.full([TILE, STEP], SLOTS, tl.int32)
             end_slot = tl.zeros([TILE, STEP], tl.int32)
             met = tl.zeros([TILE, STEP], tl.int32)
-            for k in range(SLOTS):
-                lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)
-                hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)
-                near = True
+            AT_ONCE: tl.constexpr = LOOKED if SLOTS > FEW else SLOTS
+            for block in range(0, SLOTS, AT_ONCE):
+                first_near = block
+                end_near = block + AT_ONCE
                 if SLOTS > FEW:
                     low_end, high_end = chunk * STEP * OTHER, (chunk + 1) * STEP * OTHER
-                    near = tl.max(((lo < hi) & (lo < high_end) & (hi > low_end)).to(tl.int32)) > 0
-                if near:
+                    first_near, end_near = near_slots(table, block, entry, mask, length, low_end, high_end, SLOTS)
+                for k in range(first_near, end_near):
+                    lo = tl.load(table + 2 * k * length + entry, mask=mask, other=0)
+                    hi = tl.load(table + (2 * k + 1) * length + entry, mask=mask, other=0)
                     overlap = tl.minimum(hi[:, None], start + OTHER) - tl.maximum(lo[:, None], start)
                     overlap = tl.maximum(overlap, 0)
                     if LIVE:
