@@ -143,6 +143,23 @@ def test_many_heads() -> None:
     check_attention(gluon, desc, mask.dense(rows=n, cols=n)[None, None], tensors)
 
 
+@pytest.mark.parametrize(("dim", "value_dim"), [(64, 64), (128, 128), (192, 128), (256, 256)])
+@pytest.mark.parametrize("form", ["grow", "fall", "jump"])
+def test_maxima_that_move(form: str, dim: int, value_dim: int) -> None:
+    """The weights of a row are relative to its maximum of some time, which follows only where it lags far behind."""
+    mask, n = zoo.load("causal"), 1500
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    q, k, v, *_ = make_tensors(2, (16, 4), n, n, dim, BF16, value_dim)
+    place = torch.arange(n, device=DEVICE) / n
+    factor = {"grow": 20 * place, "fall": 20 - 20 * place, "jump": torch.where(place % 0.25 < 0.02, 30, 1)}[form]
+    k = (k.detach() * factor[:, None]).to(BF16)
+    with torch.no_grad():
+        out, lse = gluon(q, k, v, desc, return_lse=True)
+        want, want_lse = reference_attention(q, k, v, desc.to_dense())
+    assert error(out, want) < TOLERANCE
+    torch.testing.assert_close(lse, want_lse, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize("value_width", V_WIDTHS)
 @pytest.mark.parametrize("width", QK_WIDTHS)
 def test_head_dims(width: int, value_width: int) -> None:

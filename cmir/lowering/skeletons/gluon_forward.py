@@ -13,7 +13,11 @@ is filled up with zeros to one.
 
 The first step of a list is peeled off, for there is no product with v before it, and is tested whatever it is; a tile
 row that sees nothing visits one tile of which nothing is visible. Scores that are hidden are -inf, and where a row has
-seen nothing yet its maximum is: such a row uses 0 instead, so that no -inf - -inf is ever formed.
+seen nothing yet its peak is: such a row uses 0 instead, so that no -inf - -inf is ever formed.
+
+A consumer takes as long as its instructions do one after another, so a step has few of them: weights are relative to a
+maximum of some time, not to the newest, so that what has been summed is nearly never scaled (as FlashAttention-4 does);
+sums of rows are kept by thread until a list ends; and one barrier frees keys and values.
 """
 
 from typing import NamedTuple
@@ -26,7 +30,9 @@ from cmir.lowering.skeletons.hopper import (  # hooks use what the skeleton does
     fence_async_shared,
     gl,
     gluon,
+    line_bits_layout,
     line_ends,
+    line_layout,
     line_word,  # noqa: F401
     lines,
     load_block,
@@ -54,9 +60,12 @@ TILE = gl.constexpr(128)
 HALF = gl.constexpr(64)
 """Rows of a consumer."""
 
+LAG = gl.constexpr(8.0)
+"""How far, in powers of two, a row's maximum may be above the score that its weights are relative to."""
+
 
 class ForwardShared(NamedTuple):
-    """Shared memory: tiles, what a consumer has to spare, the next tile rows, and two barriers of each."""
+    """Shared memory: tiles, what consumers write and nobody reads (`pin`), the next tile rows, and the barriers."""
 
     q: object
     k: object
@@ -67,9 +76,8 @@ class ForwardShared(NamedTuple):
     q_full: object
     q_empty: object
     k_full: object
-    k_empty: object
     v_full: object
-    v_empty: object
+    kv_empty: object
     row_full: object
     row_empty: object
 
@@ -186,38 +194,49 @@ def listed(entry, partial, full, width):
 
 
 @gluon.jit
+def load_pieces(descriptor, place, barrier, buffer, first, PIECES: gl.constexpr):
+    """Loads a block of q or k, in pieces of the head dim, into the buffers from `first`."""
+    WIDTH: gl.constexpr = buffer.shape[2]
+    for piece in gl.static_range(PIECES):
+        load_block(descriptor, [place[0], place[1], place[2], piece * WIDTH], barrier, buffer.index(first + piece))
+
+
+@gluon.jit
 def load_head(
     q_desc, k_desc, v_desc, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
     tile_rows, heads, group, STAGES: gl.constexpr, PIECES: gl.constexpr,
 ):  # fmt: skip
-    """Loads what one tile row of one head takes: (stage, phase, q_phase)."""
+    """Loads what one tile row of one head takes: (stage, phase, q_phase).
+
+    The keys of a step go before the values of the step before: in that order they are used, and their places become
+    free together."""
     STEP: gl.constexpr = shared.k.shape[1]
     PARTS: gl.constexpr = TILE // STEP
-    WIDTH: gl.constexpr = shared.k.shape[2]
     batch = head // heads
     head_q = head % heads
     head_kv = head_q // group
     index = mask.index + (mask_of(mask, head, heads) * tile_rows + tile_row) * mask.width
     some = partial + full > 0
-    tile = gl.load(index + listed(0, partial, full, mask.width), mask=some, other=0)
+    key = gl.load(index + listed(0, partial, full, mask.width), mask=some, other=0) * TILE
     for half in gl.static_range(2):
         mbarrier.wait(shared.q_empty.index(half), q_phase)
-        row = tile_row * TILE + half * HALF
-        full_q = shared.q_full.index(half)
-        for piece in gl.static_range(PIECES):
-            place = [batch, head_q, row, piece * WIDTH]
-            load_block(q_desc, place, full_q, shared.q.index(half * PIECES + piece))
-    for step in range(gl.maximum(PARTS * (partial + full), 1)):
-        following = gl.load(index + listed((step + 1) // PARTS, partial, full, mask.width))
-        row = tile * TILE + step % PARTS * STEP
-        mbarrier.wait(shared.k_empty.index(stage), phase)
-        for piece in gl.static_range(PIECES):
-            place = [batch, head_kv, row, piece * WIDTH]
-            load_block(k_desc, place, shared.k_full.index(stage), shared.k.index(stage * PIECES + piece))
-        mbarrier.wait(shared.v_empty.index(stage), phase)
-        load_block(v_desc, [batch, head_kv, row, 0], shared.v_full.index(stage), shared.v.index(stage))
-        tile = following
+        place = (batch, head_q, tile_row * TILE + half * HALF)
+        load_pieces(q_desc, place, shared.q_full.index(half), shared.q, half * PIECES, PIECES)
+    mbarrier.wait(shared.kv_empty.index(stage), phase)
+    load_pieces(k_desc, (batch, head_kv, key), shared.k_full.index(stage), shared.k, stage * PIECES, PIECES)
+    for step in range(1, PARTS * (partial + full)):
+        tile = gl.load(index + listed(step // PARTS, partial, full, mask.width))
+        before = stage
         stage, phase = advance_stage(stage, phase, STAGES)
+        mbarrier.wait(shared.kv_empty.index(stage), phase)
+        next_key = tile * TILE + step % PARTS * STEP
+        load_pieces(k_desc, (batch, head_kv, next_key), shared.k_full.index(stage), shared.k, stage * PIECES, PIECES)
+        load_block(v_desc, [batch, head_kv, key, 0], shared.v_full.index(before), shared.v.index(before))
+        key = next_key
+    before = stage
+    stage, phase = advance_stage(stage, phase, STAGES)
+    mbarrier.wait(shared.kv_empty.index(stage), phase)
+    load_block(v_desc, [batch, head_kv, key, 0], shared.v_full.index(before), shared.v.index(before))
     return stage, phase, q_phase ^ 1
 
 
@@ -241,7 +260,7 @@ def produce(
     )
     while head >= 0:
         slot, slot_phase = advance_stage(slot, slot_phase, 2)
-        ticket = gl.atomic_add(drawn, 1)
+        ticket = gl.atomic_add(drawn, 1, sem="relaxed")
         if ticket == total - 1:
             gl.store(drawn, 0)
         next_head, next_row, next_partial, next_full = announce(
@@ -271,13 +290,80 @@ def partial_words(slots, table, first, mask, line, step, partial, LIVE: gl.const
 
 
 @gluon.jit
-def softmax_step(score, peak, total, scale, MASKED: gl.constexpr):
-    """Online softmax in base 2: (weights, new maximum, new sum, factor of what was summed before)."""
-    new_peak = gl.maximum(peak, gl.max(score, 1) * scale)
+def softmax_step(score, peak, scale, MASKED: gl.constexpr):
+    """Online softmax in base 2: (weights, new peak, factor of what was summed before).
+
+    The peak of a row is the score that its weights are relative to, its maximum of some time. It follows the maximum
+    where that is larger by LAG or more, so that weights stay below 2 ** LAG and nearly every factor is 1."""
+    maximum = gl.maximum(peak, gl.max(score, 1) * scale)
+    new_peak = gl.where(maximum - peak >= LAG, maximum, peak)
     safe = gl.where(new_peak == float("-inf"), 0.0, new_peak) if MASKED else new_peak
     weight = gl.exp2(score * scale - safe[:, None])
-    shrink = gl.exp2(peak - safe)
-    return weight, new_peak, total * shrink + gl.sum(weight, 1), shrink
+    return weight, new_peak, gl.exp2(peak - safe)
+
+
+@gluon.jit
+def sums_of_threads(weight):
+    """Sums of the rows of [64, N], those of each thread by themselves: [64, 4]."""
+    N: gl.constexpr = weight.shape[1]
+    by_thread = gl.convert_layout(weight.reshape([HALF, N // 8, 4, 2]), line_bits_layout(N), assert_trivial=True)
+    return gl.sum(gl.sum(by_thread, 3), 1)
+
+
+@gluon.jit
+def narrowed(weight, TYPE: gl.constexpr):
+    """Weights [64, N] rounded to TYPE, two of them an int32: [64, N / 2]. As elements of 16 bits, compilers carry them
+    through a loop one a register."""
+    N: gl.constexpr = weight.shape[1]
+    low, high = weight.reshape([HALF, N // 2, 2]).split()
+    return gl.inline_asm_elementwise(
+        "cvt.rn.bf16x2.f32 $0, $2, $1;" if gl.bfloat16 == TYPE else "cvt.rn.f16x2.f32 $0, $2, $1;",
+        "=r,f,f",
+        [low, high],
+        dtype=gl.int32,
+        is_pure=True,
+        pack=1,
+    )
+
+
+@gluon.jit
+def operand(pairs, TYPE: gl.constexpr, DV: gl.constexpr):
+    """Narrowed weights as the left operand of a product with a [64, DV] accumulator."""
+    N: gl.constexpr = 2 * pairs.shape[1]
+    low, high = gl.inline_asm_elementwise(
+        "mov.b32 {$0, $1}, $2;", "=h,=h,r", [pairs], dtype=(gl.int16, gl.int16), is_pure=True, pack=1
+    )
+    weight = gl.join(low.to(TYPE, bitcast=True), high.to(TYPE, bitcast=True)).reshape([HALF, N])
+    return gl.convert_layout(weight, operand_layout(DV), assert_trivial=True)
+
+
+@gluon.constexpr_function
+def scaling(count):
+    """PTX that multiplies `count` registers of an accumulator by the factors of their two rows, unless those are 1 in
+    all threads of the warp; and its constraints: results in the place of the first operand, the factors by element."""
+    upper, lower = 2 * count, 2 * count + 2
+    lines = [
+        ".reg .pred p, q;",
+        f"setp.neu.f32 p, ${upper}, 0f3F800000;",
+        f"setp.neu.f32 q, ${lower}, 0f3F800000;",
+        "or.pred p, p, q;",
+        "vote.sync.any.pred p, p, 0xffffffff;",
+        "@!p bra.uni DONE;",
+        *[f"mul.f32 ${k}, ${k}, ${lower if k % 4 >= 2 else upper};" for k in range(count)],
+        "DONE:",
+    ]
+    return "{ " + " ".join(lines) + " }", ",".join(["=f"] * count + [str(k) for k in range(count)] + ["f"] * count)
+
+
+@gluon.jit
+def scaled(acc, factor):
+    """acc [64, DV] times factor [64], which is nearly always 1."""
+    DV: gl.constexpr = acc.shape[1]
+    COUNT: gl.constexpr = min(DV // 2, 64)
+    ASM: gl.constexpr = scaling(COUNT)
+    factor = gl.convert_layout(factor, gl.SliceLayout(1, score_layout(DV)), assert_trivial=True)
+    acc, factor = gl.broadcast(acc, factor[:, None])
+    return gl.inline_asm_elementwise(ASM[0], ASM[1], [acc, factor], dtype=gl.float32, is_pure=True, pack=COUNT)
 
 
 @gluon.jit
@@ -293,13 +379,24 @@ def begin_scores(shared, stage, WHO: gl.constexpr, PIECES: gl.constexpr):
 
 
 @gluon.jit
+def end_product(acc, left, weight, total, shared, stage, WHO: gl.constexpr):
+    """Waits for the product with v: (acc, weights of the step, narrowed, their sums), and frees a place of the ring."""
+    # The exponentials belong before the wait, while the product is in flight; a store and a barrier keep them there.
+    shared.pin.store(total.to(gl.bfloat16))
+    partition_barrier()
+    acc, left, weight, total = warpgroup_mma_wait(0, deps=(acc, left, weight, total))
+    mbarrier.arrive(shared.kv_empty.index(stage), count=1)
+    return acc, narrowed(weight, shared.v.dtype), total
+
+
+@gluon.jit
 def forward_step(
     shared, mask, slots, table, line, step, partial, words, first,
     weight, acc, peak, total, stage, phase, scale,
     WHO: gl.constexpr, MASKED: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr, PIECES: gl.constexpr,
 ):  # fmt: skip
-    """Scores of a step and the product with v of the step before, whose `weight` waits; MASKED: it is in a partial
-    tile with the visible `words`, and those of the next one are made."""
+    """Scores of a step and the product with v of the step before, whose narrowed `weight` waits; MASKED: it is in a
+    partial tile with the visible `words`, and those of the next one are made."""
     STEP: gl.constexpr = shared.k.shape[1]
     DV: gl.constexpr = shared.v.shape[2]
     before = stage
@@ -308,23 +405,19 @@ def forward_step(
     mbarrier.wait(shared.k_full.index(stage), phase)
     score = begin_scores(shared, stage, WHO, PIECES)
     mbarrier.wait(shared.v_full.index(before), phase_before)
-    acc = warpgroup_mma(weight, shared.v.index(before), acc, is_async=True)
+    left = operand(weight, shared.v.dtype, DV)
+    acc = warpgroup_mma(left, shared.v.index(before), acc, is_async=True)
     new_words = words
     if MASKED:
         new_words = partial_words(slots, table, first, mask, line, step + 1, partial, LIVE, STEP)
     score = warpgroup_mma_wait(1, deps=(score,))
-    mbarrier.arrive(shared.k_empty.index(stage), count=1)
     if MASKED:
         score = select_forward(score, words, STEP)
-    new_weight, peak, total, shrink = softmax_step(score, peak, total, scale, MASKED)
-    new_weight = gl.convert_layout(new_weight.to(shared.v.dtype), operand_layout(DV))
-    # The exponentials belong before the wait, while the product is in flight; a store and a barrier keep them there.
-    shared.pin.index(WHO).store(total)
-    partition_barrier()
-    acc, weight, new_weight, total = warpgroup_mma_wait(0, deps=(acc, weight, new_weight, total))
-    mbarrier.arrive(shared.v_empty.index(before), count=1)
-    shrink = gl.convert_layout(shrink, gl.SliceLayout(1, score_layout(DV)), assert_trivial=True)
-    return new_weight, acc * shrink[:, None], peak, total, new_words, stage, phase
+    new_weight, peak, shrink = softmax_step(score, peak, scale, MASKED)
+    by_thread = gl.convert_layout(shrink, gl.SliceLayout(1, line_layout(STEP)), assert_trivial=True)
+    total = total * by_thread[:, None] + sums_of_threads(new_weight)
+    acc, weight, total = end_product(acc, left, new_weight, total, shared, stage, WHO)
+    return weight, scaled(acc, shrink), peak, total, new_words, stage, phase
 
 
 @gluon.jit
@@ -354,11 +447,11 @@ def attend(
     mbarrier.wait(shared.k_full.index(stage), phase)
     score = begin_scores(shared, stage, WHO, PIECES)
     score = warpgroup_mma_wait(0, deps=(score,))
-    mbarrier.arrive(shared.k_empty.index(stage), count=1)
+    mbarrier.arrive(shared.kv_empty.index(stage), count=1)
     peak = gl.full([HALF], float("-inf"), gl.float32, ROWS)
-    total = gl.zeros([HALF], gl.float32, ROWS)
-    weight, peak, total, _ = softmax_step(select_forward(score, words, STEP), peak, total, scale, True)
-    weight = gl.convert_layout(weight.to(shared.v.dtype), operand_layout(DV))
+    weight, peak, _ = softmax_step(select_forward(score, words, STEP), peak, scale, True)
+    total = sums_of_threads(weight)
+    weight = narrowed(weight, shared.v.dtype)
     acc = gl.zeros([HALF, DV], gl.float32, score_layout(DV))
     for step in range(1, PARTS * partial):
         weight, acc, peak, total, new_words, stage, phase = forward_step(
@@ -373,11 +466,12 @@ def attend(
     if not OUT_IN_Q:
         mbarrier.arrive(shared.q_empty.index(WHO), count=1)
     mbarrier.wait(shared.v_full.index(stage), phase)
-    acc = warpgroup_mma(weight, shared.v.index(stage), acc, is_async=True)
-    acc, weight = warpgroup_mma_wait(0, deps=(acc, weight))
-    mbarrier.arrive(shared.v_empty.index(stage), count=1)
+    left = operand(weight, shared.v.dtype, DV)
+    acc = warpgroup_mma(left, shared.v.index(stage), acc, is_async=True)
+    acc, left = warpgroup_mma_wait(0, deps=(acc, left))
     stage, phase = advance_stage(stage, phase, STAGES)
 
+    total = gl.convert_layout(gl.sum(total, 1), ROWS, assert_trivial=True)
     hidden = total == 0.0
     log_sum = gl.where(hidden, float("-inf"), (peak + gl.log2(total)) * 0.6931471805599453)
     row = first + gl.arange(0, HALF, ROWS)
@@ -463,11 +557,10 @@ def forward(
         gl.allocate_shared_memory(TYPE, [STAGES * PIECES, STEP, WIDTH], KEYS_LAYOUT),
         gl.allocate_shared_memory(TYPE, [STAGES, STEP, DV], gl.NVMMASharedLayout.get_default_for([STEP, DV], TYPE)),
         out,
-        gl.allocate_shared_memory(gl.float32, [2, HALF], PLAIN),
+        gl.allocate_shared_memory(gl.bfloat16, [HALF, 4], gl.SwizzledSharedLayout(1, 1, 1, [1, 0])),
         gl.allocate_shared_memory(gl.int32, [8, 1], PLAIN),
         gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
-        gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
@@ -481,9 +574,8 @@ def forward(
         mbarrier.init(shared.row_empty.index(k), count=2)
     for k in gl.static_range(STAGES):
         mbarrier.init(shared.k_full.index(k), count=PIECES)
-        mbarrier.init(shared.k_empty.index(k), count=2)
         mbarrier.init(shared.v_full.index(k), count=1)
-        mbarrier.init(shared.v_empty.index(k), count=2)
+        mbarrier.init(shared.kv_empty.index(k), count=2)
     fence_async_shared()
     mask = ForwardMask(table, count, index, live, order, table_stride, n_table, width, mask_batch, mask_head)
     tile_rows = gl.cdiv(rows, TILE)
