@@ -238,6 +238,8 @@ def run_in_processes(options: argparse.Namespace, clock: Clock) -> dict[str, Any
             for *_, process in part:
                 process.said.wait(max(0.0, clock.left - latest))
             clock.say(f"{sum(process.said.is_set() for *_, process in part)} of {len(part)} cells are prepared")
+            if options.wait and not first:
+                wait_for_turn()
             for name, length, path, process in part:
                 in_time = process.said.is_set() and process.turn(clock.left)
                 if not in_time:
