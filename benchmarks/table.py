@@ -4,8 +4,9 @@
 
 Of attention: one row for each mask and length; of two runs of one cell the later counts. Times are medians in
 milliseconds, ratios are the peer's time over cmir's: above 1, cmir is faster. First cmir's best kernels beside the best
-peer; then its portable kernels beside FlexAttention's, the four masks of every run and token orders. Of packed
-sequences: what describing them takes. Of the training examples: tokens a second of a whole step.
+peer; then its portable kernels beside FlexAttention's, the four masks of every run and token orders. Of FlashMask's
+masks, a suite of its own: cmir's best kernels beside FlexAttention's Triton kernels. Of packed sequences: what
+describing them takes. Of the training examples: tokens a second of a whole step.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ HOPPER = (*HEADLINE, "clear_patches", "packed_hstu")
 PORTABLE = ("cmir-triton", "cmir")
 """What the portable kernels are called: without Hopper's beside them they were just cmir."""
 
+FLASHMASK = "--suite flashmask"
+"""Of a command that measures that suite."""
+
 FORMER_NAMES = {"operator": ("operator", "attention")}
 """Of benchmarks: runs say the name of their day."""
 
@@ -42,8 +46,10 @@ def runs(paths: Sequence[Path], benchmark: str) -> list[dict[str, Any]]:
 def cells(
     paths: Sequence[Path], masks: Sequence[str] = HEADLINE + ORDERS, ours: Sequence[str] = PORTABLE
 ) -> list[dict[str, Any]]:
-    """The cells of attention in which one of `ours` was measured, sorted by length; of a mask and length the latest."""
-    done = [cell for run in runs(paths, "operator") for cell in run["cells"] if set(ours) & set(cell.get("ms", {}))]
+    """The cells of attention in which one of `ours` was measured, sorted by length; of a mask and length the latest.
+    Runs of FlashMask's suite have a table of their own: fewer peers take part."""
+    found = [run for run in runs(paths, "operator") if FLASHMASK not in run["command"]]
+    done = [cell for run in found for cell in run["cells"] if set(ours) & set(cell.get("ms", {}))]
     latest = {(cell["mask"], cell["length"]): cell for cell in done if cell["mask"] in masks}
     return sorted(latest.values(), key=lambda cell: cell["length"])
 
@@ -91,6 +97,27 @@ def hopper_table(paths: Sequence[Path], masks: Sequence[str] = HOPPER) -> str:
     return "\n".join(lines)
 
 
+def flashmask_table(paths: Sequence[Path], peer: str = "flex-triton") -> str:
+    """Markdown: per mask of FlashMask's suite and length the TFLOP/s of cmir's Hopper kernels forward, and the peer's
+    time over cmir's, forward and forward + backward."""
+    found = [cell for run in runs(paths, "operator") if FLASHMASK in run["command"] for cell in run["cells"]]
+    latest = {(cell["mask"], cell["length"]): cell for cell in found if "cmir-gluon" in cell.get("ms", {})}
+    lengths = sorted({length for _, length in latest})
+    lines = [
+        "| mask | " + " | ".join(f"{n // 1024}K: visible | forward | forward+backward" for n in lengths) + " |",
+        "|---|" + "---|---|---|" * len(lengths),
+    ]
+    for mask in dict.fromkeys(mask for mask, _ in latest):
+        row = f"| {mask} |"
+        for cell in (latest[mask, n] for n in lengths):
+            ours, theirs = cell["ms"]["cmir-gluon"], cell["ms"][peer]
+            rate = cell["tflops"]["cmir-gluon"]["forward"]
+            forward, both = (theirs[phase] / ours[phase] for phase in ("forward", "forward+backward"))
+            row += f" {cell['visible']:.1%} | {rate:.0f}, **{forward:.2f}x** | **{both:.2f}x** |"
+        lines.append(row)
+    return "\n".join(lines)
+
+
 def training_table(paths: Sequence[Path]) -> str:
     """Markdown: per training example tokens a second with cmir and with each peer, and the ratio."""
     found = [json.loads(path.read_text()) for path in paths]
@@ -104,5 +131,8 @@ def training_table(paths: Sequence[Path]) -> str:
 
 if __name__ == "__main__":
     chosen = [Path(name) for name in sys.argv[1:]] or sorted(RESULTS.glob("*.json"))
-    tables = [hopper_table(chosen), table(chosen), table(chosen, ORDERS), packed_table(chosen), training_table(chosen)]
+    tables = [
+        *(hopper_table(chosen), flashmask_table(chosen), table(chosen), table(chosen, ORDERS)),
+        *(packed_table(chosen), training_table(chosen)),
+    ]
     print(*tables, sep="\n\n")
