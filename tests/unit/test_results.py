@@ -36,9 +36,10 @@ def test_the_tables_of_the_readme_are_printed_from_the_runs() -> None:
 
 
 def test_every_recorded_cell_was_right() -> None:
-    """As exact as 2.5e-3, or as the most exact peer of the cell but for 0.5 %: gradients of short sequences round more, for
-    all. Weights relative to a maximum of some time round more than those of which the largest is 1 (`LAG`): out by 2.5 %,
-    gradients by 0.2 %."""
+    """As exact as 2.5e-3, or as the most exact peer of the cell but for 0.5 %.
+
+    Gradients of short sequences round more, for all. Weights relative to a maximum of some time (`LAG`) round more than
+    those of which the largest is 1: out by 2.5 %, gradients by 0.2 %."""
     for cell in [*cells(RUNS), *cells(RUNS, HOPPER, ("cmir-gluon",))]:
         assert cell["right"], cell["mask"]
         whole = {name: [error["whole"] for error in errors.values()] for name, errors in cell["errors"].items()}
