@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 PHASES = ("forward", "backward", "forward+backward")
+COLUMNS = 3
+"""Panels side by side."""
 
 
 def series(cells: list[dict[str, Any]], mask: str, phase: str) -> dict[str, list[tuple[int, float]]]:
@@ -27,8 +29,9 @@ def plot(reports: list[dict[str, Any]], phase: str, path: Path) -> None:
 
     cells = [cell for report in reports for cell in report["cells"]]
     masks = list(dict.fromkeys(cell["mask"] for cell in cells if "tflops" in cell))
-    figure = Figure(figsize=(3.6 * max(1, len(masks)), 3.6), layout="constrained")
-    axes = figure.subplots(1, max(1, len(masks)), sharey=True, squeeze=False)[0]
+    down, across = -(-max(1, len(masks)) // COLUMNS), min(COLUMNS, max(1, len(masks)))
+    figure = Figure(figsize=(3.6 * across, 3.2 * down), layout="constrained")
+    axes = figure.subplots(down, across, sharey=True, squeeze=False).flat
     names = sorted(
         {name for cell in cells for name in cell.get("tflops", {})},
         key=lambda name: (not name.startswith("cmir"), name),
@@ -42,9 +45,11 @@ def plot(reports: list[dict[str, Any]], phase: str, path: Path) -> None:
         axis.set_xticks(tokens, [f"{n / 1024:.3g}K" for n in tokens])
         axis.set_xlabel("tokens")
         axis.grid(alpha=0.3)
-        axis.legend()
+        axis.legend(fontsize="small")
+    for axis in axes[len(masks) :]:
+        axis.set_visible(False)
     axes[0].set_ylim(bottom=0)  # after all lines: the panels share it
-    axes[0].set_ylabel(f"{phase}, TFLOP/s (visible pairs)")
+    figure.supylabel(f"{phase}, TFLOP/s (visible pairs)", fontsize="medium")
     first = reports[0]
     settings = first["settings"]
     figure.suptitle(
