@@ -4,12 +4,14 @@
     [lo[i, t], hi[i, t])                         for t from 0 to 63           64: nothing keeps them apart
 
 Intervals whose ends are `A + constant` for the same A are laid out along A: a tile touches as many as meet a window of
-its width. Of intervals whose ends have no A in common nothing is known: any may meet any. Either way the number is an
-upper bound, and it is read off the linear forms of the ends, without a proof.
+its width. Of intervals whose ends have no A in common nothing is known: any may meet any. A slot that holds one of two
+intervals, `select(c, lo, lo') to select(c, hi, hi')`, counts as both of them. Either way the number is an upper bound,
+and it is read off the linear forms of the ends, without a proof.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +21,9 @@ from cmir.dialects.interval import SpanOp, TableOp
 
 Terms = frozenset[tuple[Expr, int]]
 
+MOST_CHOICES = 8
+"""Intervals that one slot may hold, to be counted apart."""
+
 
 def most_at_once(table: TableOp, width: int) -> int:
     """The most spans of one line of the table that a tile of `width` positions may touch."""
@@ -27,7 +32,7 @@ def most_at_once(table: TableOp, width: int) -> int:
 
 def _of_spans(spans: Sequence[SpanOp], width: int) -> int:
     """Spans are counted group by group: those that share the most common linear part, then those left over."""
-    left = [_ends(span) for span in spans]
+    left = [_ends(lo, hi) for span in spans for lo, hi in choices(span)]
     total = 0
     while shared := Counter(key for ends in left for key in ends):
         best = max(shared, key=lambda key: shared[key])
@@ -36,12 +41,28 @@ def _of_spans(spans: Sequence[SpanOp], width: int) -> int:
     return total + len(left)
 
 
-def _ends(span: SpanOp) -> dict[Terms, tuple[int, int]]:
-    """For every linear part A: the constants such that the span lies within `[A + lo, A + hi)`."""
+def choices(span: SpanOp) -> list[tuple[Expr, Expr]]:
+    """The intervals (lo, hi) of which a row's span is one."""
+    found = list(itertools.islice(_choices(span.lo.data, span.hi.data), MOST_CHOICES + 1))
+    return found if len(found) <= MOST_CHOICES else [(span.lo.data, span.hi.data)]
+
+
+def _choices(lo: Expr, hi: Expr) -> Iterator[tuple[Expr, Expr]]:
+    chooser = next((e for e in (lo, hi) if e.op == "select"), None)
+    if chooser is None:
+        yield lo, hi
+        return
+    for branch in (1, 2):
+        ends = (e.args[branch] if e.op == "select" and e.args[0] == chooser.args[0] else e for e in (lo, hi))
+        yield from _choices(*ends)
+
+
+def _ends(lo: Expr, hi: Expr) -> dict[Terms, tuple[int, int]]:
+    """For every linear part A: the constants such that `[lo, hi)` lies within `[A + lo, A + hi)`."""
     lowest, highest = dict[Terms, int](), dict[Terms, int]()
-    for form in alternatives(span.lo.data, "max"):
+    for form in alternatives(lo, "max"):
         lowest[form.key] = max(form.constant, lowest.get(form.key, form.constant))
-    for form in alternatives(span.hi.data, "min"):
+    for form in alternatives(hi, "min"):
         highest[form.key] = min(form.constant, highest.get(form.key, form.constant))
     return {key: (lowest[key], highest[key]) for key in lowest if key in highest}
 
