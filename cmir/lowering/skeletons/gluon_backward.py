@@ -334,13 +334,10 @@ def backward_place(work, program):
 
 
 @gluon.jit
-def backward_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared):
-    """The producer warp: keys and values once, then queries, statistics and gradients of every step."""
-    sequence, kv_head, first, members, mask, tile_col = backward_place(work, gl.program_id(0))
+def produce_steps(q_desc, grad_desc, stats_desc, work, shared, sequence, first, members, mask, tile_col):
+    """Queries, statistics and gradients of every step of a program's column tile."""
     heads = work.kv_heads * work.group
     padded = gl.cdiv(work.rows, KEYS) * KEYS
-    load_block(k_desc, [sequence, kv_head, tile_col * KEYS, 0], shared.kv_full, shared.k)
-    load_block(v_desc, [sequence, kv_head, tile_col * KEYS, 0], shared.kv_full, shared.v)
     stage = 0
     phase = 1
     # The query heads of the group share each visit of a tile, unless every head has a mask of its own.
@@ -365,6 +362,15 @@ def backward_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared
                     mbarrier.wait(shared.grad_empty.index(stage), phase)
                     load_block(grad_desc, block, shared.grad_full.index(stage), shared.grad.index(stage))
                     stage, phase = advance_stage(stage, phase, RING)
+
+
+@gluon.jit
+def backward_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared):
+    """The producer warp: keys and values once, then queries, statistics and gradients of every step."""
+    sequence, kv_head, first, members, mask, tile_col = backward_place(work, gl.program_id(0))
+    load_block(k_desc, [sequence, kv_head, tile_col * KEYS, 0], shared.kv_full, shared.k)
+    load_block(v_desc, [sequence, kv_head, tile_col * KEYS, 0], shared.kv_full, shared.v)
+    produce_steps(q_desc, grad_desc, stats_desc, work, shared, sequence, first, members, mask, tile_col)
 
 
 @gluon.jit

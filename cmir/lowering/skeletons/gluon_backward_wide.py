@@ -28,6 +28,7 @@ from cmir.lowering.skeletons.gluon_backward import (
     backward_place,
     of_columns,
     prepare_backward,
+    produce_steps,
     select_backward,
     store_gradient,
     words_backward,
@@ -82,34 +83,9 @@ def wide_place(work):
 def wide_produce(q_desc, k_desc, v_desc, grad_desc, stats_desc, work, shared):
     """The producer warp: keys and values once, then queries, statistics and gradients of every step."""
     sequence, kv_head, first, members, mask, tile_col, key = wide_place(work)
-    heads = work.kv_heads * work.group
-    padded = gl.cdiv(work.rows, KEYS) * KEYS
     load_block(k_desc, [sequence, kv_head, key, 0], shared.kv_full, shared.k)
     load_block(v_desc, [sequence, kv_head, key, 0], shared.kv_full, shared.v)
-    stage = 0
-    phase = 1
-    # The query heads of the group share each visit of a tile, unless every head has a mask of its own.
-    together = gl.where(work.mask_head == 0, members, 1)
-    for member in range(0, members, together):
-        tile_list = (mask + member * work.mask_head) * gl.cdiv(work.cols, KEYS) + tile_col
-        partial = gl.load(work.count + 2 * tile_list)
-        full = gl.load(work.count + 2 * tile_list + 1)
-        low = gl.load(work.hull + 2 * tile_list)
-        high = gl.load(work.hull + 2 * tile_list + 1)
-        begin = first + member
-        for entry in range(partial + full):
-            place = gl.where(entry < partial, entry, work.width - full + entry - partial)
-            top = gl.load(work.index + tile_list * work.width + place) * KEYS
-            for row in range(gl.maximum(top, low), gl.minimum(top + KEYS, high), QUERIES):
-                for head in range(begin, begin + together):
-                    block = [sequence, head, row, 0]
-                    line = ((sequence * heads + head) * padded + row) * 2
-                    mbarrier.wait(shared.q_empty.index(stage), phase)
-                    load_block(q_desc, block, shared.q_full.index(stage), shared.q.index(stage))
-                    load_block(stats_desc, [line], shared.q_full.index(stage), shared.stats.index(stage))
-                    mbarrier.wait(shared.grad_empty.index(stage), phase)
-                    load_block(grad_desc, block, shared.grad_full.index(stage), shared.grad.index(stage))
-                    stage, phase = advance_stage(stage, phase, RING)
+    produce_steps(q_desc, grad_desc, stats_desc, work, shared, sequence, first, members, mask, tile_col)
 
 
 @gluon.jit
