@@ -6,7 +6,8 @@ Of attention: one row for each mask and length; of two runs of one cell the late
 milliseconds, ratios are the peer's time over cmir's: above 1, cmir is faster. First cmir's best kernels beside the best
 peer; then its portable kernels beside FlexAttention's, the four masks of every run and token orders. Of FlashMask's
 masks, a suite of its own: cmir's best kernels beside FlexAttention's Triton kernels. Of packed sequences: what
-describing them takes. Of the training examples: tokens a second of a whole step.
+describing them takes. Of the training examples: tokens a second of a whole step. Last, for benchmarks/NOTES.md: what
+was aimed at and reached, and what describing takes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,17 @@ PHASES = ("forward", "backward", "forward+backward", "preprocess")
 HEADLINE = ("causal", "hstu", "shared_prompt", "clear")
 ORDERS = ("clear_wide", "clear_patches", "strided")
 HOPPER = (*HEADLINE, "clear_patches", "packed_hstu")
+
+FLEX = ("flex-fa4", "flex-triton")
+TARGETS = (
+    ("causal", ("fa4", "cudnn"), (1.0, 0.97), (4096, 8192, 32768)),
+    ("hstu", ("flex-fa4",), (1.05, 1.05), (8192, 32768)),
+    ("shared_prompt", ("flex-fa4",), (1.05, 1.05), (8192, 32768)),
+    ("clear_patches", ("flex-fa4-raster",), (3.0, 2.6), (8192, 32768)),
+    ("packed_hstu", FLEX, (2.0, 2.0), (8192, 32768)),
+    *((mask, FLEX, (1.5, 1.5), (1024, 4096)) for mask in HEADLINE),
+)
+"""What is aimed at: mask, peers, the ratio forward and forward + backward, and at which lengths."""
 
 PORTABLE = ("cmir-triton", "cmir")
 """What the portable kernels are called: without Hopper's beside them they were just cmir."""
@@ -80,8 +92,16 @@ def table(paths: Sequence[Path], masks: Sequence[str] = HEADLINE, peer: str = "f
     return "\n".join(lines)
 
 
+def rounds_of(cell: dict[str, Any], peer: str, phase: str) -> str:
+    """The least and the largest ratio of the peer's time to that of cmir's Hopper kernels, of one round of a cell."""
+    ours, theirs = (cell["samples_ms"][f"{name} {phase}"] for name in ("cmir-gluon", peer))
+    ratios = [b / a for a, b in zip(ours, theirs, strict=True)]
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+
 def hopper_table(paths: Sequence[Path], masks: Sequence[str] = HOPPER) -> str:
-    """Markdown: per cell the TFLOP/s of cmir's Hopper kernels and of the best peer, by name, and the ratio."""
+    """Markdown: per cell the TFLOP/s of cmir's Hopper kernels and of the best peer, by name, and the ratio: that of the
+    medians, and in which range those of single rounds are."""
     phases = ("forward", "forward+backward")
     lines = ["| mask | tokens | visible | " + " | ".join(phases) + " |", "|---|---|---|" + "---|" * len(phases)]
     for cell in cells(paths, masks, ("cmir-gluon",)):
@@ -92,7 +112,55 @@ def hopper_table(paths: Sequence[Path], masks: Sequence[str] = HOPPER) -> str:
                 ((name, rates[phase]) for name, rates in cell["tflops"].items() if not name.startswith("cmir")),
                 key=lambda pair: pair[1],
             )
-            row += f" {ours:.0f} / {theirs:.0f} ({peer}) = **{ours / theirs:.2f}x** |"
+            spread = rounds_of(cell, peer, phase)
+            row += f" {ours:.0f} / {theirs:.0f} ({peer}) = **{ours / theirs:.2f}x**, {spread} |"
+        lines.append(row)
+    return "\n".join(lines)
+
+
+def targets_table(paths: Sequence[Path]) -> str:
+    """Markdown: per mask and length the peer's time over cmir's, forward / forward + backward, beside what was aimed
+    at; what is missed in italics."""
+    found = {(cell["mask"], cell["length"]): cell for cell in cells(paths, HOPPER, ("cmir-gluon",))}
+    lines = ["| mask | against the best of | target | 1K | 4K | 8K | 32K |", "|---|---|---|---|---|---|---|"]
+    for mask, peers, aims, lengths in TARGETS:
+        row = f"| {mask} | {', '.join(peers)} | {aims[0]} / {aims[1]} |"
+        for length in (1024, 4096, 8192, 32768):
+            there = found.get((mask, length), {}).get("ms", {}) if length in lengths else {}
+            times = [there[name] for name in peers if name in there]
+            reached = [
+                (min(time[phase] for time in times) / there["cmir-gluon"][phase], aim)
+                for phase, aim in zip(("forward", "forward+backward"), aims, strict=True)
+                if times
+            ]
+            said = " / ".join(f"{x:.2f}" if round(x, 2) >= aim else f"*{x:.2f}*" for x, aim in reached)
+            row += f" {said or '-'} |"
+        lines.append(row)
+    return "\n".join(lines)
+
+
+def describing_table(paths: Sequence[Path]) -> str:
+    """Markdown: per mask and length the microseconds of a call of `describe`, the host's work included, the time of
+    the fastest peer's compiled create_block_mask over it, and its part of a layer's forward and backward pass."""
+    every = [cell for run in runs(paths, "operator") for cell in run["cells"] if "cmir-gluon" in cell.get("ms", {})]
+    latest: dict[tuple[str, int], dict[str, Any]] = {}
+    for cell in every:  # the headline's masks of FlashMask's suite have fewer peers, and are in other runs too
+        latest[cell["mask"], cell["length"]] = cell
+    lengths = (1024, 4096, 8192, 32768)
+    lines = ["| us, ratio, part | 1K | 4K | 8K | 32K |", "|---|---|---|---|---|"]
+    for mask in dict.fromkeys(mask for mask, _ in sorted(latest)):
+        row = f"| {mask} |"
+        for length in lengths:
+            ms = latest.get((mask, length), {}).get("ms", {})
+            peers = [v["preprocess"] for k, v in ms.items() if not k.startswith("cmir") and "preprocess" in v]
+            raster = ms.get("flex-fa4-raster", {}).get("preprocess")
+            peers = [time for time in peers if time != raster]
+            if not peers:
+                row += " - |"
+                continue
+            ours = ms["cmir-gluon"]
+            ratio, part = min(peers) / ours["preprocess"], ours["preprocess"] / ours["forward+backward"]
+            row += f" {1e3 * ours['preprocess']:.0f}, {ratio:.1f}x, {part:.1%} |"
         lines.append(row)
     return "\n".join(lines)
 
@@ -133,6 +201,6 @@ if __name__ == "__main__":
     chosen = [Path(name) for name in sys.argv[1:]] or sorted(RESULTS.glob("*.json"))
     tables = [
         *(hopper_table(chosen), flashmask_table(chosen), table(chosen), table(chosen, ORDERS)),
-        *(packed_table(chosen), training_table(chosen)),
+        *(packed_table(chosen), training_table(chosen), targets_table(chosen), describing_table(chosen)),
     ]
     print(*tables, sep="\n\n")

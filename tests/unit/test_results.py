@@ -14,11 +14,13 @@ from benchmarks.table import (  # noqa: E402
     ORDERS,
     RESULTS,
     cells,
+    describing_table,
     flashmask_table,
     hopper_table,
     packed_table,
     runs,
     table,
+    targets_table,
     training_table,
 )
 
@@ -33,6 +35,12 @@ def test_the_tables_of_the_readme_are_printed_from_the_runs() -> None:
     assert table(RUNS, ORDERS) in readme
     assert packed_table(RUNS) in readme
     assert training_table(RUNS) in readme
+
+
+def test_the_tables_of_the_notes_are_printed_from_the_runs() -> None:
+    notes = (REPOSITORY / "benchmarks" / "NOTES.md").read_text()
+    assert targets_table(RUNS) in notes
+    assert describing_table(RUNS) in notes
 
 
 def test_every_recorded_cell_was_right() -> None:
