@@ -1,6 +1,7 @@
 """Fills a kernel skeleton: hook functions are replaced with generated source, META with the mask's metadata.
 
-A skeleton is ordinary Python. A *hook* in it is a top-level function right below the line `# hook: NAME`. The name
+A skeleton is ordinary Python. A *hook* in it is a top-level function right below the line `# hook: NAME`, which every
+mask fills, or `# default hook: NAME`, which stays as it is unless somebody fills it. The name
 `META` stands for a mask's metadata parameters wherever it is a parameter, an argument, or the string "META" (a list
 of parameter names). This is text in, text out: nothing here knows what the kernels do.
 """
@@ -11,12 +12,12 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-_MARK = re.compile(r"# hook: (\w+)$")
+_MARK = re.compile(r"# (default )?hook: (\w+)$")
 
 
 def hook_names(skeleton: str) -> list[str]:
     """The hooks of a skeleton, in the order of the text."""
-    return [name for name, _, _ in _hooks(skeleton)]
+    return [name for name, *_ in _hooks(skeleton)]
 
 
 def fill(skeleton: str, hooks: Mapping[str, str], meta: Sequence[str]) -> str:
@@ -31,21 +32,24 @@ def fill(skeleton: str, hooks: Mapping[str, str], meta: Sequence[str]) -> str:
     if unknown:
         raise ValueError(f"no hook {', '.join(unknown)} in this skeleton; it has {', '.join(hook_names(skeleton))}")
     lines = skeleton.splitlines()
-    for name, start, stop in reversed(list(_hooks(skeleton))):
+    for name, optional, start, stop in reversed(list(_hooks(skeleton))):
         if name in hooks:
             lines[start:stop] = hooks[name].strip("\n").splitlines()
+        elif optional:
+            del lines[start]
     return _substitute("\n".join(lines) + "\n", meta)
 
 
-def _hooks(skeleton: str) -> Iterator[tuple[str, int, int]]:
-    """(name, first line, one past the last line) of each hook: 0-based, the mark and the decorators included."""
+def _hooks(skeleton: str) -> Iterator[tuple[str, bool, int, int]]:
+    """(name, whether it is a default one, first line, one past the last line) of each hook: 0-based, the mark and the
+    decorators included."""
     lines = skeleton.splitlines()
     for node in ast.parse(skeleton).body:
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
             mark = _MARK.match(lines[first - 1]) if first else None
             if mark and node.end_lineno is not None:
-                yield mark[1], first - 1, node.end_lineno
+                yield mark[2], bool(mark[1]), first - 1, node.end_lineno
 
 
 def _substitute(source: str, meta: Sequence[str]) -> str:

@@ -308,6 +308,7 @@ def backward_end(
         )  # fmt: skip
 
 
+# default hook: backward_place
 @gluon.jit
 def backward_place(work, program):
     """What a program owns: (sequence, key/value head, first query head, query heads, mask, column tile).
@@ -431,6 +432,7 @@ def backward_step(
     return stage, phase, turn, turn_phase, dk, dv
 
 
+# default hook: store_gradient
 @gluon.jit
 def store_gradient(desc, gradient, buffer, sequence, head, key):
     """Stores a gradient of OWN keys; adds it, half by half, where the tensor is an fp32 accumulator."""

@@ -132,6 +132,7 @@ def advance_stage(stage, phase, STAGES: gl.constexpr):
     return stage, phase
 
 
+# default hook: forward_place
 @gluon.jit
 def forward_place(work, tile_rows, batch_heads, section):
     """Order of tile rows of heads: (place in the tile order, head). `section` heads at a time, the heaviest tile rows
@@ -420,6 +421,15 @@ def forward_step(
     return weight, scaled(acc, shrink), peak, total, new_words, stage, phase
 
 
+# default hook: finish_rows
+@gluon.jit
+def finish_rows(acc, inverse):
+    """The output [64, DV]: what is summed over the sum of weights, whose inverse [64, 1] is 0 where a row saw nothing.
+
+    What is in a tile that is hidden from a row does not matter, not even where 0 times that is not 0."""
+    return gl.where(inverse == 0.0, 0.0, acc * inverse)
+
+
 @gluon.jit
 def attend(
     o_desc, lse, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
@@ -476,9 +486,8 @@ def attend(
     log_sum = gl.where(hidden, float("-inf"), (peak + gl.log2(total)) * 0.6931471805599453)
     row = first + gl.arange(0, HALF, ROWS)
     gl.store(lse + head.to(gl.int64) * rows + row, log_sum, mask=row < rows)
-    # What is in a tile that is hidden from a row does not matter, not even where 0 times that is not 0.
     inverse = gl.convert_layout(gl.where(hidden, 0.0, 1.0 / total), OUT_ROWS, assert_trivial=True)[:, None]
-    result = gl.where(inverse == 0.0, 0.0, acc * inverse)
+    result = finish_rows(acc, inverse)
     leaving = shared.out.index(WHO * (shared.out.shape[0] - 1))
     tma.store_wait(0)
     if OUT_IN_Q:

@@ -14,6 +14,7 @@ import cmir
 import cmir.lowering.skeletons as skeletons
 from cmir import zoo
 from cmir.lowering.gluon import PARTS
+from cmir.lowering.hooks import fill, hook_names
 from cmir.lowering.visibility import Axis
 from cmir.lowering.words import interval_hooks, word_axis
 
@@ -80,6 +81,18 @@ def test_formatted_and_standing_alone(name: str, statics: dict[str, int]) -> Non
     modules = {n.module or "" for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
     assert {module.partition(".")[0] for module in modules} == {"typing", "triton"}
     assert "# hook" not in text and "# noqa" not in text
+
+
+def test_hooks_that_no_mask_fills_can_be_filled() -> None:
+    """Order of tiles and what is stored: as they stand unless somebody replaces them; no mark of one is printed."""
+    defaults = [name for name in hook_names(skeleton_text()) if name not in hooks()]
+    assert defaults == ["forward_place", "finish_rows", "backward_place", "store_gradient"]
+    forward = Path(skeletons.__path__[0], "gluon_forward.py").read_text()
+    kept, halved = fill(forward, {}, []), "@gluon.jit\ndef finish_rows(acc, inverse):\n    return acc * inverse * 0.5\n"
+    assert "default hook" not in kept and functions(kept) == functions(forward)
+    changed = functions(fill(forward, {"finish_rows": halved}, []))
+    assert changed.pop("finish_rows") == halved.strip()
+    assert all(functions(forward)[name] == text for name, text in changed.items())
 
 
 def test_names_are_of_one_part() -> None:
