@@ -27,6 +27,7 @@ import os
 import platform
 import shlex
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -265,6 +266,16 @@ def of_one_cell(name: str, length: int, path: Path, options: argparse.Namespace,
     return ["-m", "benchmarks.operator", *flags, *(f"--{key}={value}" for key, value in settings.items())]
 
 
+def commit() -> str | None:
+    """What git calls the tree that runs, `-dirty` where it is changed; None where git does not know it."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()
+
+
 def about(options: argparse.Namespace) -> dict[str, Any]:
     """What was run, where and with what."""
     import numpy
@@ -276,6 +287,7 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "command": "python -m benchmarks.operator " + shlex.join(sys.argv[1:]),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
         "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or "cpu",
         "versions": {
             "cmir": cmir.__version__, "python": platform.python_version(), "torch": torch.__version__,

@@ -7,6 +7,7 @@ after another, so that clocks and heat are the same for all.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -157,6 +158,7 @@ def race(task: Task, chosen: argparse.Namespace) -> dict[str, Any]:
             say(f"step {number}: {name} {samples[name][-1]:.0f} ms, loss {loss.item():.4f}")
     report = {
         "task": task.name, "command": "python " + shlex.join(sys.argv), "tokens": task.tokens,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "layers": chosen.layers, "shape": shape_of(chosen)._asdict(), "dtype": str(chosen.dtype),
         "recompute": chosen.recompute, "device": torch.cuda.get_device_name() if fused else platform.processor(),
         "torch": torch.__version__, "cmir_backend": os.environ.get("CMIR_BACKEND", "default"),
