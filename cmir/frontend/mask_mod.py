@@ -27,7 +27,7 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from cmir.dialects.expr import KEYWORDS, Expr, walk
+from cmir.dialects.expr import KEYWORDS, Expr, free_names, walk
 from cmir.errors import SourceLocation, SpecError, missing_torch, render
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.regions import cut
@@ -125,7 +125,9 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
         f"'{table}' never falls in the captured data: if that holds for all data, say nondecreasing=['{table}'] for "
         "intervals in place of packed bits"
         for table in known
-        if table not in set(nondecreasing) and _never_falls(known[table], importer.captured[table])
+        if table not in set(nondecreasing)
+        and _never_falls(known[table], importer.captured[table])
+        and not (_is_boolean(importer.sources[table]) and importer.sources[table].all())  # no padding says nothing
     ]
     spec.hints += [
         f"'{table}' is read at an index that nothing says is at least 0, and so may count from its end: if none is "
@@ -159,6 +161,7 @@ class _Importer:
         self.looked = False
         self._declared: dict[tuple[int, str, bool], str] = {}
         self._leads: dict[str, str] = {}
+        self._booleans: set[Expr] = set()
         self.sizes: dict[str, Size] = {}
         self.from_end: set[str] = set()
 
@@ -266,7 +269,16 @@ class _Importer:
             read = metadatum[self._place(name, positions[0]), entry]
         else:
             read = metadatum[self._place(name, positions[0])]
-        return read != 0 if str(tensor.dtype) == "torch.bool" else read
+        return self._truth(read) if _is_boolean(tensor) else read
+
+    def _truth(self, read: Term) -> Term:
+        """What is read of booleans, as a condition: that it is 0 or 1 is a fact, where one can say so."""
+        if {"i", "j"} <= free_names(read.expr):  # a fact speaks of rows or of columns
+            return read != 0
+        if read.expr not in self._booleans:
+            self._booleans.add(read.expr)
+            self.spec.assume((read >= 0) & (read <= 1))
+        return read > 0
 
     def _place(self, table: str, position: object) -> Term | int:
         """An index as torch has it: one below 0 counts from the end, whose place is one more metadatum."""
@@ -446,6 +458,10 @@ def _definition(function: object) -> SourceLocation | None:
     if lines and lines[0].lstrip().startswith("@"):
         first += next((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
     return SourceLocation(code.co_filename, first, 1)
+
+
+def _is_boolean(tensor: torch.Tensor) -> bool:
+    return str(tensor.dtype) == "torch.bool"
 
 
 def _never_falls(table: Table, tensor: torch.Tensor) -> bool:

@@ -45,10 +45,11 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from cmir.analysis.crowding import most_at_once
+from cmir.analysis.facts import conjuncts, facts_of
 from cmir.analysis.origins import origins_of
 from cmir.analysis.symmetry import is_symmetric
 from cmir.dialects.attention import ROLES, TESTS, Test, TestsOp
-from cmir.dialects.expr import Expr, depends, walk
+from cmir.dialects.expr import ZERO, Expr, const, depends, le, walk
 from cmir.dialects.interval import SpanOp, TableOp
 from cmir.dialects.maskspec import NondecreasingOp, SpecOp
 from cmir.errors import Note, Remark, SourceLocation, SpecError, emit_remark, locate
@@ -216,10 +217,17 @@ def _hints(spec: SpecOp, table: TableOp, words: Words) -> Iterator[str]:
         return  # its rules are gone: what they would need is said of one sequence
     residuals = [s for r in table.regions_of_table for s in r.spans if s.residual is not None]
     index = table.moving.name
-    names = sorted({name for span in residuals for name in _tables_read(span, index)})
+    reads = {term for span in residuals for term in _tables_read(span, index)}
+    names = sorted({term.name for term in reads})
     if names and _bounded_with(spec, names, table.axis.data):
         facts = " and ".join(words.nondecreasing.format(name) for name in names)
-        yield f"{facts} would bound it: declare that if no entry is below the one before, or order the tokens so"
+        if booleans := sorted(_booleans(spec, reads)):  # most are 1, 1, 1, 0, 0, which falls
+            yield (
+                f"of {' and '.join(booleans)}, which is 0 or 1: for padding at the end write {index} < n, n a scalar; "
+                f"for padding at the start {facts} would bound it"
+            )
+        else:
+            yield f"{facts} would bound it: declare that if no entry is below the one before, or order the tokens so"
     divisors = {
         term.args[1] for span in residuals for term in _terms(span) if term.op == "mod" and depends(term, index)
     }
@@ -235,8 +243,14 @@ def _terms(span: SpanOp) -> Iterator[Expr]:
         yield from walk(span.residual.data)
 
 
-def _tables_read(span: SpanOp, index: str) -> Iterator[str]:
-    return (term.name for term in _terms(span) if term.op == "lookup" and depends(term, index))
+def _tables_read(span: SpanOp, index: str) -> Iterator[Expr]:
+    return (term for term in _terms(span) if term.op == "lookup" and depends(term, index))
+
+
+def _booleans(spec: SpecOp, reads: set[Expr]) -> set[str]:
+    """The tables of which facts say that what is read is 0 or 1."""
+    said = {part for fact in facts_of(spec).facts for part in conjuncts(fact.condition)}
+    return {term.name for term in reads if {le(ZERO, term), le(term, const(1))} <= said}
 
 
 def _bounded_with(spec: SpecOp, names: Sequence[str], axis: str) -> bool:

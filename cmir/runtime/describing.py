@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cmir.analysis.facts import facts_of
 from cmir.errors import MetadataError, SourceLocation, locate, missing_torch
@@ -41,6 +41,23 @@ def whole(value: Any) -> Any:
     if type(value) is int or hasattr(value, "data_ptr"):  # a tensor: a look at the abstract class is slow
         return value
     return value if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+
+
+def in_integers(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata with booleans as 0 and 1, converted where they are, and integers of NumPy as ints."""
+    return {name: value if type(value) is int else _in_integers(value) for name, value in metadata.items()}
+
+
+def _in_integers(value: Any) -> Any:
+    if hasattr(value, "data_ptr"):
+        import torch
+
+        return value.to(torch.int32) if value.dtype is torch.bool else value
+    if isinstance(value, tuple) and value:  # the entries of the sequences of a pack, and where those of each begin
+        entries, *ends = cast("tuple[Any, ...]", value)
+        return (_in_integers(entries), *ends)
+    is_boolean = type(cast("object", value)).__name__ in ("bool", "bool_")  # of NumPy too
+    return int(cast("int", value)) if is_boolean else whole(value)
 
 
 class Describer:
@@ -156,7 +173,7 @@ class Describer:
         cols: int | None,
         device: torch.device | str | None,
         tile: Sequence[int] | None,
-        given: Mapping[str, Any],
+        metadata: Mapping[str, Any],
         longest: Longest | None,
     ) -> tuple[Plan, PackedMetadata]:
         """The launch for such arguments, and the metadata as it takes them; all checked."""
@@ -165,7 +182,6 @@ class Describer:
         from cmir.runtime.metadata import pack
 
         rows, length = whole(rows), whole(rows if cols is None else cols)
-        metadata = {name: whole(value) for name, value in given.items()}
         if type(rows) is int and type(length) is int and min(rows, length) >= 0:
             if self._checks.orders:
                 self._checks.layout(rows, length, metadata)

@@ -86,7 +86,7 @@ def value_of(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value
 
     array = as_array(value)
     length = {"row": rows, "col": cols}.get(p.kind)
-    right_form = array.dtype.kind in "iu" and array.ndim == p.is_table + (p.entries is not None)
+    right_form = array.dtype.kind in "iub" and array.ndim == p.is_table + (p.entries is not None)
     if p.is_table and array.size == 0 and length == 0 and array.shape[:1] == (0,) and array.ndim <= 2:
         right_form = True  # an empty list has no integer dtype of its own
         array = array.reshape(0, p.entries) if p.entries is not None else array

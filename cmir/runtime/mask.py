@@ -27,7 +27,7 @@ from cmir.errors import CmirError, MetadataError, Remark, as_python
 from cmir.lowering.triton import lowered
 from cmir.passes.choose_axis import PYTHON, TEXT, remarks_of
 from cmir.runtime.checks import HostChecks
-from cmir.runtime.describing import Describer, whole
+from cmir.runtime.describing import Describer, in_integers, whole
 from cmir.runtime.modules import packed_from, text_of
 from cmir.signature import Fact, Parameter, Signature
 from cmir.sizes import Size, completed
@@ -362,12 +362,13 @@ class CompiledMask:
             tile: rows and columns of a tile, each of 16, 32, 64, 128; by default 128 x 128 on a GPU, 32 x 32 in the
                 interpreter.
             metadata: scalars as ints or int32/int64 tensors [], [B] or [B, H] (a mask per sequence, or per sequence and
-                head); tables as int32/int64 tensors [length], [B, length] or [B, H, length], with one more dimension at
-                the end where an entry holds several integers. Without batch dimensions a metadatum is shared; a mask
-                whose metadata are all shared is stored once. With `cu_seqlens` a scalar is an int for all sequences or
-                a tensor [S] of one for each, a table per row (column) has the entries of the sequences one after
-                another, [rows] ([cols]), and a free table is that of all sequences, or a pair: the entries of the
-                sequences one after another [n], and an int tensor [S + 1] of where those of each begin.
+                head), booleans for 0 and 1; tables as int32/int64 tensors [length], [B, length] or [B, H, length], with
+                one more dimension at the end where an entry holds several integers. Without batch dimensions a
+                metadatum is shared; a mask whose metadata are all shared is stored once. With `cu_seqlens` a scalar is
+                an int for all sequences or a tensor [S] of one for each, a table per row (column) has the entries of
+                the sequences one after another, [rows] ([cols]), and a free table is that of all sequences, or a pair:
+                the entries of the sequences one after another [n], and an int tensor [S + 1] of where those of each
+                begin.
 
         Raises:
             MetadataError: an argument is missing, unknown, or of the wrong length, dtype or device; a fact about ints
@@ -376,11 +377,11 @@ class CompiledMask:
         """
         if self.sizes:
             metadata = completed(self.name, self.sizes, metadata)
+        metadata = in_integers(metadata)
         if cu_seqlens is not None or cu_seqlens_k is not None or max_seqlen is not None:
             from cmir.runtime import packed
 
             lengths = self._packed_lengths(rows, cols, cu_seqlens, cu_seqlens_k)
-            metadata = {name: whole(value) for name, value in metadata.items()}
             self._checks.facts(metadata)
             values = packed.metadata(self, cu_seqlens, cu_seqlens_k, whole(max_seqlen), metadata)
             longest = None if max_seqlen is None else packed.Longest(whole(max_seqlen), cu_seqlens_k is None)

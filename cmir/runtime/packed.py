@@ -256,7 +256,7 @@ def _host_values(
     values: dict[str, list[np.ndarray]] = {}
     for p in mask.facts.parameters:
         value = given[p.name]
-        if p.kind == "scalar" and type(value) is int:
+        if p.kind == "scalar" and isinstance(value, int):
             value = [value] * (len(cu) - 1)
         if p.kind == "free":
             values[p.name] = _host_entries(mask, p, value, len(cu) - 1)
@@ -294,7 +294,7 @@ def _array(
     from cmir.runtime.host_metadata import as_array
 
     array = as_array(value)
-    right = array.dtype.kind in "iu" or not array.size
+    right = array.dtype.kind in "iub" or not array.size
     if right and array.ndim == 1 + (entries is not None):
         right = length in (None, len(array)) and entries in (None, array.shape[-1])
     elif right:

@@ -180,6 +180,44 @@ def test_sequences_and_heads() -> None:
             assert np.array_equal(mask.dense(rows=N, **own), pairs(mask_mod, N, N, b, h))
 
 
+def test_booleans_are_described_as_they_are() -> None:
+    pad = torch.tensor([[True, True, True, False, False], [True, True, True, True, False]])
+    on = torch.tensor(True)
+    spec = cmir.from_mask_mod(lambda b, h, q, k: pad[b, k] & on & (k <= q))
+    assert [line.strip() for line in str(spec).splitlines() if "assume" in line] == [
+        "maskspec.assume 0 <= pad[j] and pad[j] <= 1",
+        "maskspec.assume 0 <= on and on <= 1",
+    ]
+    assert spec.hints == []
+    mask = cmir.compile(spec)
+    (remark,) = mask.remarks
+    assert "mask 'mask_mod' is unbounded by rows: '0 < pad[j]' bounds no interval" in remark
+    assert remark.endswith(
+        "note: of pad, which is 0 or 1: for padding at the end write j < n, n a scalar; for padding at the start "
+        "pad.nondecreasing() would bound it"
+    )
+    want = [[bool(pad[0, k]) and k <= q for k in range(5)] for q in range(5)]
+    for number in (True, np.bool_(True), 1, on):
+        assert mask.describe(rows=5, pad=pad, on=number).check().area.tolist() == [12, 14]
+        assert np.array_equal(mask.dense(rows=5, pad=pad[0], on=number), want)
+        assert np.array_equal(mask.dense(rows=5, pad=pad[0].numpy(), on=number), want)
+    cu_seqlens = torch.tensor([0, 2, 5], dtype=torch.int32)
+    pack = {
+        "cu_seqlens": cu_seqlens,
+        "on": torch.tensor([True, False]),
+        "pad": (pad.flatten()[:8], torch.tensor([0, 3, 8])),
+    }
+    assert mask.describe(rows=5, **pack).check().area.item() == mask.dense(rows=5, **pack).sum() == 3
+    with pytest.raises(cmir.MetadataError, match="break the fact 'on <= 1'"):
+        mask.describe(rows=5, pad=pad, on=2)
+
+
+def test_of_booleans_that_are_all_true_nothing_is_hinted() -> None:
+    full, left = torch.ones(5, dtype=torch.bool), torch.tensor([False, False, True])
+    assert cmir.from_mask_mod(lambda b, h, q, k: full[k]).hints == []
+    assert "'left' never falls" in cmir.from_mask_mod(lambda b, h, q, k: left[k]).hints[0]
+
+
 def test_what_a_module_holds_is_captured_too() -> None:
     config = types.ModuleType("config")
     vars(config)["limit"] = torch.tensor(3)
