@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from cmir.dialects.expr import KEYWORDS, Expr, ExprAttr, is_forall, parse_expr, show, walk
+from cmir.dialects.expr import KEYWORDS, Expr, ExprAttr, is_forall, lt, parse_expr, show, walk
 from cmir.dialects.spec_items import AssumeOp, LayoutOp, MonotoneOp
 from cmir.dialects.spec_scope import ConstantsOp, Declarations, check_names, declarations, enclosing_declarations
 from cmir.dialects.spec_syntax import parse_body, parse_range, print_body, print_range
@@ -51,6 +51,12 @@ class ClauseOp(IRDLOperation):
         # What a `select` within a comparison asks may be any condition, once its quantifiers are expanded.
         tried = (term for term in walk(self.condition.data) if term.op == "exists" or is_forall(term))
         for term in (*self.literals, *tried):
+            if term.op == "not" and term.args[0].op == "eq":
+                a, b = term.args[0].args
+                raise VerifyException(
+                    f"a clause is a conjunction of comparisons, and '!=' is two of them: write two clauses, one with "
+                    f"{show(lt(a, b))} and one with {show(lt(b, a))}"
+                )
             if term.op in ("or", "not", "exists"):
                 written = "forall" if is_forall(term) else term.op
                 instead = "write a second clause, or the rule in SSA" if term.op == "or" else "write the rule in SSA"

@@ -263,6 +263,15 @@ maskspec.spec @not_exists_in_a_clause() {
 
 // -----
 
+maskspec.spec @unequal_in_a_clause() {
+  maskspec.region @all rows [0, rows) {
+    // expected-error@+1 {{a clause is a conjunction of comparisons, and '!=' is two of them: write two clauses, one with j < i + 1 and one with i + 1 < j}}
+    maskspec.clause j <= 2 * i and j != i + 1
+  }
+}
+
+// -----
+
 maskspec.spec @mixed() {
   // expected-error@+1 {{a Region without (%i, %j) holds clauses only, found 'arith.constant'}}
   maskspec.region @all rows [0, rows) {
