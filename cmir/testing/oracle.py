@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 TRIES = 100
 """Draws in a row that may fail before the facts are taken to be too hard to satisfy."""
 
+LARGE = 1000
+"""Rows or columns beyond which comparing one mask takes seconds, its kernels minutes."""
+
 TILE = (4, 3)
 """Of kernels: small, so that small masks have tiles of every state."""
 
@@ -67,7 +70,8 @@ def check_pass(
         SpecError: a pass refused the spec, or it has no such static.
 
     Warns:
-        UserWarning: a static is longer than all masks drawn, so what depends on it is hardly tested.
+        UserWarning: a static is longer than all masks drawn, so what depends on it is hardly tested; or the facts ask
+            for masks of thousands of rows, which takes minutes.
     """
     import numpy as np
 
@@ -92,8 +96,11 @@ def check_pass(
             assert failed < TRIES, f"{done} of {draws} draws; the facts of @{facts.name} are hard to satisfy by drawing"
             continue
         failed, done = 0, done + 1
+        length = max(int(env["rows"]), int(env["cols"]))
+        if length > LARGE >= longest:
+            _warn_of_large_masks(before, length)
+        longest = max(longest, length)
         mask = spec_mask(before, env)
-        longest = max(longest, *mask.shape)
         i, j = np.ogrid[: mask.shape[0], : mask.shape[1]]
         right = mask if want is None else want(mask, i, j, env)
         for what, got in _masks(module, env):
@@ -126,6 +133,16 @@ def _warn_of_long_statics(spec: SpecOp, longest: int) -> None:
             f"hardly tested; give check_pass(..., statics={shorter})",
             stacklevel=3,
         )
+
+
+def _warn_of_large_masks(spec: SpecOp, length: int) -> None:
+    """Say, before it takes minutes, that the facts ask for a large mask, and which statics may make it a small one."""
+    smaller = {p.name: max(2, p.value // 8) for p in spec.parameters if p.value is not None}
+    warnings.warn(
+        f"the facts of @{spec.sym_name.data} ask for masks of {length} rows or columns: comparing them takes minutes; "
+        + (f"give smaller statics, check_pass(..., statics={smaller})" if smaller else "state facts of shorter ones"),
+        stacklevel=3,
+    )
 
 
 def _spec(module: ModuleOp) -> SpecOp:

@@ -83,6 +83,24 @@ def test_what_depends_on_a_long_static_is_tested_with_a_short_one(tmp_path: Path
         check_pass(text, "lower-intervals", statics={"size": 5})
 
 
+def test_facts_that_ask_for_large_masks_are_warned_of():
+    """Once, before the first of them is compared."""
+    text = (
+        "maskspec.spec @grid(%w: index = 128) {{\n  maskspec.assume rows == 8 * {w} and cols == rows\n"
+        "  maskspec.region @all rows [0, rows) {{\n    maskspec.clause j <= i\n  }}\n}}\n"
+    )
+    message = "the facts of @grid ask for masks of 1024 rows or columns: comparing them takes minutes; "
+    with pytest.warns(UserWarning) as warned:
+        check_pass(text.format(w="w"), "dnf-normalize", draws=2)
+    assert [str(w.message) for w in warned] == [message + "give smaller statics, check_pass(..., statics={'w': 16})"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_pass(text.format(w="w"), "dnf-normalize", draws=2, statics={"w": 16})
+    text = text.replace("%w: index = 128", "").format(w="128")
+    with pytest.warns(UserWarning, match=message + "state facts of shorter ones"):
+        check_pass(text, "dnf-normalize", draws=1)
+
+
 def test_a_refusal_is_the_passes_own():
     with pytest.raises(SpecError, match="run --dnf-normalize first"):
         check_pass(zoo.path("causal").read_text(), "extract-intervals")
