@@ -32,6 +32,7 @@ from cmir.dialects.expr import (
     not_,
     or_,
     select,
+    show,
     substitute,
     var,
     walk,
@@ -49,6 +50,7 @@ from cmir.dialects.maskspec import (
     spec_of,
 )
 from cmir.dialects.rule_ops import LENGTH_OF, OPERATOR_OF, PREDICATE, RuleOp, divisors_in, meaning, refusal
+from cmir.dialects.spec_names import instead_of_square
 from cmir.errors import SpecError
 
 MAX_EXISTS = 4096  # values of an `exists`
@@ -326,7 +328,8 @@ class _SurfaceReader:
 
     def _check_product(self, op: Operation, a: Expr, b: Expr) -> None:
         if all(simplify(factor).op != "const" and _varies(factor, self.spec) for factor in (a, b)):
-            raise SpecError(f"'{op.name}' multiplies by an integer known at compile time, got {a} * {b}", op)
+            got = show(make("mul", a, b)) + instead_of_square(a, b)
+            raise SpecError(f"'{op.name}' multiplies by an integer known at compile time, got {got}", op)
 
     def _exists(self, op: ExistsOp) -> Expr:
         self.fresh += 1

@@ -13,6 +13,13 @@ from xdsl.utils.exceptions import VerifyException
 from cmir.dialects.expr import BINDERS, KEYWORDS, RESERVED, Expr, free_names, show
 from cmir.dialects.spec_types import IDENTIFIER, Parameter
 
+CIRCLE = "a circle is a reach for each distance in rows, as in cmir/zoo/clear.mlir"
+
+
+def instead_of_square(a: Expr, b: Expr) -> str:
+    """What to write for a product that is a distance squared; nothing for other products."""
+    return f"; {CIRCLE}" if a == b and {"i", "j"} <= free_names(a) else ""
+
 
 def check_term(e: Expr, known: Mapping[str, Parameter], bound: frozenset[str], indices: set[str]) -> None:
     match e.op:

@@ -18,7 +18,7 @@ from xdsl.traits import HasParent, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from cmir.dialects.expr import BINDERS, KEYWORDS, OPERATORS, Expr, ExprAttr, free_names, parse_expr, show, walk
-from cmir.dialects.spec_names import check_binding, check_term
+from cmir.dialects.spec_names import check_binding, check_term, instead_of_square
 from cmir.dialects.spec_syntax import parse_range, print_range
 from cmir.dialects.spec_types import IDENTIFIER, Parameter, TableType, length_name
 
@@ -112,7 +112,8 @@ def _check_factors(e: Expr, known: frozenset[str]) -> None:
         known |= {e.name}
     if e.op == "mul" and not any(free_names(factor) <= known for factor in e.args):
         symbol = OPERATORS[e.op].symbol
-        raise VerifyException(f"'{symbol}' multiplies by an integer known at compile time, got {show(e)}")
+        instead = instead_of_square(*e.args)
+        raise VerifyException(f"'{symbol}' multiplies by an integer known at compile time, got {show(e)}{instead}")
     for a in e.args:
         _check_factors(a, known)
 

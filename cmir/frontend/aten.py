@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cmir.dialects.spec_names import CIRCLE
 from cmir.errors import SpecError
 from cmir.frontend.terms import Term
 
@@ -68,6 +69,11 @@ class OnTerms:
         if is_condition(a) and is_condition(b):
             return self.logical_and(a, b)
         return self.integer(a) * self.integer(b)
+
+    def pow(self, a: Value, b: Value) -> Value:
+        if isinstance(a, Term) or isinstance(b, Term) or b < 0:
+            raise SpecError(f"a rule has no **; {CIRCLE}")
+        return int(a) ** int(b)
 
     def neg(self, a: Value) -> Value:
         return -self.integer(a)

@@ -50,6 +50,15 @@ _TENSOR_DEPTH = 4
 """How far captured objects are searched for the name of a tensor: functions in tuples in functions, and so on."""
 
 
+_CONVERSIONS = {
+    "torch.float32": ".float()",
+    "torch.float64": ".double()",
+    "torch.float16": ".half()",
+    "torch.bfloat16": ".bfloat16()",
+}
+"""Methods of a tensor by what they convert to."""
+
+
 class MaskModSpec(MaskSpec):
     """A MaskSpec that `from_mask_mod` made. More facts may be added with `assume`, on the terms in `metadata`."""
 
@@ -234,6 +243,9 @@ class _Importer:
         if dtype is None:
             return value
         if dtype.is_floating_point or dtype.is_complex:
+            if str(node.target).split(".")[1] == "_to_copy":
+                method = f"{_CONVERSIONS[str(dtype)]} or " if str(dtype) in _CONVERSIONS else ""
+                raise SpecError(f"a mask is integer arithmetic: drop {method}.to({dtype})")
             raise SpecError(f"{INTEGERS_ONLY}; it computes in {dtype}")
         if dtype not in (torch.bool, torch.int32, torch.int64):
             raise SpecError(f"it computes in {dtype}, which wraps; write .long() on what it reads")

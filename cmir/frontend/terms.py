@@ -17,6 +17,7 @@ from cmir.analysis.linear import simplify
 from cmir.dialects import expr as ex
 from cmir.dialects.expr import Expr, free_names, show
 from cmir.dialects.maskspec import Parameter
+from cmir.dialects.spec_names import CIRCLE, instead_of_square
 from cmir.errors import SourceLocation, SpecError, as_python
 from cmir.frontend.bound import BOUND, unique_name, users_name
 from cmir.frontend.source import not_too_deep, user_location
@@ -122,8 +123,8 @@ class Term:
 
     def __pow__(self, other: object) -> NoReturn:
         raise TypeError(
-            "a rule has no **: write x * x where x is known at compile time; a circle is a reach for each distance in "
-            "rows, spec.exists(-r, r, lambda d: ..), as in cmir/zoo/clear.mlir"
+            "a rule has no **: write x * x where x is known at compile time; "
+            f"{CIRCLE}: spec.exists(-r, r, lambda d: ..)"
         )
 
     __rpow__ = __pow__
@@ -324,7 +325,8 @@ def _product(owner: Owner, left: object, right: object) -> Term:
         # An index of an `exists` is as good as a constant: it takes static values.
         if owner.is_static(factor.expr, bound=True):
             return out
-    raise SpecError(f"'*' multiplies by an integer known at compile time, got {out!r}", user_location())
+    instead = instead_of_square(*(factor.expr for factor in out.operands))
+    raise SpecError(f"'*' multiplies by an integer known at compile time, got {out!r}{instead}", user_location())
 
 
 def _division(owner: Owner, op: str, symbol: str, left: object, right: object) -> Term:

@@ -78,3 +78,12 @@ maskspec.spec @guard(%u: index) {
   maskspec.region @all rows [0, u * u) {
   }
 }
+
+// -----
+
+maskspec.spec @circle(%r: index) {
+  maskspec.region @all rows [0, rows) {
+    // expected-error@+1 {{'*' multiplies by an integer known at compile time, got (i - j) * (i - j); a circle is a reach for each distance in rows, as in cmir/zoo/clear.mlir}}
+    maskspec.clause (i - j) * (i - j) < r
+  }
+}

@@ -91,6 +91,18 @@ maskspec.spec @product(%s: index) {
 
 // -----
 
+maskspec.spec @square() {
+  maskspec.region @all rows [0, rows) (%i, %j) {
+    %d = arith.subi %i, %j : index
+    // expected-error@+1 {{'arith.muli' multiplies by an integer known at compile time, got (i - j) * (i - j); a circle is a reach for each distance in rows, as in cmir/zoo/clear.mlir}}
+    %a = arith.muli %d, %d : index
+    %b = arith.cmpi sle, %j, %a : index
+    maskspec.visible %b
+  }
+}
+
+// -----
+
 maskspec.spec @divisor(%s: index) {
   maskspec.region @all rows [0, rows) (%i, %j) {
     // expected-error@+1 {{'arith.floordivsi' divides by s, and nothing says that it is at least 1; state the fact 1 <= s}}

@@ -53,7 +53,7 @@ TYPE_ERRORS: dict[str, tuple[Case, str]] = {
     "power": (
         lambda t: (t.i - t.j) ** 2 < 9,
         "a rule has no **: write x * x where x is known at compile time; a circle is a reach for each distance in "
-        "rows, spec.exists(-r, r, lambda d: ..), as in cmir/zoo/clear.mlir",
+        "rows, as in cmir/zoo/clear.mlir: spec.exists(-r, r, lambda d: ..)",
     ),
     "power of a table": (lambda t: t.free**2, "'free' is a table: read an entry of it, as in free[k]"),
     "division": (lambda t: t.i / 2, "a mask is integer arithmetic: write // (rounding down), not /"),
@@ -170,6 +170,11 @@ def test_type_errors(name: str):
 COMPILE_TIME = "an integer known at compile time"
 DIVIDES = "divides by a positive integer, the same for the whole sequence: known at compile time or a scalar; got"
 SPEC_ERRORS: dict[str, tuple[Case, str]] = {
+    "square": (
+        lambda t: (t.i - t.j) * (t.i - t.j) < 9,
+        "'*' multiplies by an integer known at compile time, got (i - j) * (i - j); a circle is a reach for each "
+        "distance in rows, as in cmir/zoo/clear.mlir",
+    ),
     # Arithmetic beyond the language.
     "product": (lambda t: t.i * t.n, f"'*' multiplies by {COMPILE_TIME}, got i * n"),
     "divisor": (lambda t: t.i // t.start[t.i], f"'//' {DIVIDES} start[i]"),

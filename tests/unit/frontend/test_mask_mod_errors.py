@@ -40,6 +40,18 @@ CASES = {
     ),
     "reals": (
         lambda b, h, q, k: q.float() > k,
+        "the mask_mod cannot be imported: a mask is integer arithmetic: drop .float() or .to(torch.float32)",
+    ),
+    "reals of half": (
+        lambda b, h, q, k: q.to(torch.float16) > k,
+        "the mask_mod cannot be imported: a mask is integer arithmetic: drop .half() or .to(torch.float16)",
+    ),
+    "complex numbers": (
+        lambda b, h, q, k: q.to(torch.complex64) == k,
+        "the mask_mod cannot be imported: a mask is integer arithmetic: drop .to(torch.complex64)",
+    ),
+    "reals of its own": (
+        lambda b, h, q, k: q.new_full((), 2, dtype=torch.float32) > k,
         "the mask_mod cannot be imported: a mask is integer arithmetic: write // (rounding down), not /; it computes "
         "in torch.float32",
     ),
@@ -82,6 +94,16 @@ CASES = {
         lambda b, h, q, k: (q & k) == 0,
         "the mask_mod cannot be imported: '&' takes conditions, not integers; bits of a number are // and % by powers "
         "of 2",
+    ),
+    "a power": (
+        lambda b, h, q, k: (q - k) ** 2 < 9,
+        "the mask_mod cannot be imported: a rule has no **; a circle is a reach for each distance in rows, as in "
+        "cmir/zoo/clear.mlir",
+    ),
+    "a square": (
+        lambda b, h, q, k: (q % 4 - k % 4) * (q % 4 - k % 4) < 9,
+        "the mask_mod cannot be imported: '*' multiplies by an integer known at compile time, got (i % 4 - j % 4) * "
+        "(i % 4 - j % 4); a circle is a reach for each distance in rows, as in cmir/zoo/clear.mlir",
     ),
     "a foreign operator": (
         lambda b, h, q, k: torch.gcd(q, k) == 1,
