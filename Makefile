@@ -31,6 +31,8 @@ EDITABLE := --config-settings editable_mode=compat
 MADE := $(VENV)/.made
 RUNTIME := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
+# The oldest Triton that cmir runs with, beside the installed one: kernels must compile with both.
+OLDEST := $(VENV)/triton-3.6.0
 
 # $(call step,name,command): says what runs, and what it was that failed
 define step
@@ -46,6 +48,7 @@ FORMAT := $(BIN)/python -m ruff format --check .
 TYPES := $(BIN)/python -m pyright --pythonpath $(BIN)/python
 LIT := $(BIN)/python -c 'from lit.main import main; main()' -sv -j $(JOBS) tests/lit
 UNIT := $(BIN)/python -m pytest -n $(JOBS)
+OFFLINE := CMIR_TRITON=$(OLDEST) $(UNIT) tests/unit/lowering/test_offline*.py
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -53,12 +56,13 @@ help: ## show the targets
 demo: $(RUNTIME) ## install what it takes and run the compiler end to end on the HSTU mask
 	@$(BIN)/python -m cmir.tools.demo
 
-test: $(DEV) ## lint, formatting, types, lit and unit tests; stops at the first that fails
+test: $(DEV) $(OLDEST) ## lint, formatting, types, lit and unit tests; stops at the first that fails
 	$(call step,lint (ruff check),$(LINT))
 	$(call step,formatting (ruff format),$(FORMAT))
 	$(call step,types (pyright),$(TYPES))
 	$(call step,lit,$(LIT))
 	$(call step,unit tests (pytest),$(UNIT))
+	$(call step,kernels compile with triton 3.6.0 too (pytest),$(OFFLINE))
 
 test-gpu: $(DEV) ## the tests that need a GPU: every test by name, then the figures of the run
 	@$(GPU)
@@ -109,3 +113,7 @@ $(DEV): pyproject.toml $(RUNTIME)
 	@echo "== installing cmir[dev]"
 	@$(PIP) $(EDITABLE) -e '.[dev]'
 	@touch $@
+
+$(OLDEST): $(MADE)
+	@echo "== installing triton 3.6.0 beside the other"
+	@$(PIP) --no-deps --target $@.part triton==3.6.0 && rm -rf $@ && mv $@.part $@

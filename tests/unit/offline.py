@@ -16,9 +16,12 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def run(script: str, folder: Path, timeout: float = 300) -> str:
-    """Runs a Python script, which may import this module and those of `folder`, with Triton compiling; its output."""
+    """Runs a Python script, which may import this module and those of `folder`, with Triton compiling; its output.
+
+    CMIR_TRITON is the folder of another Triton than the installed one."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), str(Path(__file__).parent), str(folder)])
+    other = [os.path.abspath(path) for path in [os.environ.get("CMIR_TRITON")] if path]
+    environment["PYTHONPATH"] = os.pathsep.join([*other, str(REPOSITORY), str(Path(__file__).parent), str(folder)])
     result = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=timeout
     )

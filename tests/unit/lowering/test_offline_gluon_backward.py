@@ -48,12 +48,12 @@ for which, kernel in enumerate(plan.kernels):
     ("name", "dim", "value_dim", "batch", "most"),
     [
         *(("hstu", 128, 128, 16, 640), ("strided", 64, 64, 1, 60)),
-        *(("hstu", 96, 112, 16, 640), ("hstu", 128, 64, 1, 260), ("hstu", 64, 128, 16, 300)),
+        *(("hstu", 96, 112, 16, 640), ("hstu", 128, 64, 1, 300), ("hstu", 64, 128, 16, 320)),
         *(("hstu", 256, 256, 16, 480), ("clear", 192, 128, 1, 160), ("strided", 64, 256, 16, 60)),
     ],
 )
 def test_backward_compiles_for_hopper(name: str, dim: int, value_dim: int, batch: int, most: int) -> None:
-    """`most`: bytes that may spill, the larger of triton 3.6 (hstu: 308, 256: 268) and 3.9 (596, 412) and some room;
+    """`most`: bytes that may spill, the larger of triton 3.6 (hstu: 372, 256: 292) and 3.9 (620, 412) and some room;
     nearly all of what is computed outside of the loop over steps."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}', '{value_dim}', '{batch}']\n" + COMPILE
     lines = [line.split() for line in offline.run(script, Path(__file__).parent).splitlines()]
