@@ -386,6 +386,24 @@ def _cost_table(cells: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def parse_lengths(text: str) -> list[int]:
+    """Tokens, `4096,32K`: of which a K is 1024."""
+    lengths: list[int] = []
+    for word in text.split(","):
+        digits, thousands = word.strip().upper().removesuffix("K"), word.strip().upper().endswith("K")
+        if not digits.isdecimal() or not int(digits):
+            raise argparse.ArgumentTypeError(f"{word!r}: expected numbers of tokens, as in 4096,32K")
+        lengths.append(int(digits) * (1024 if thousands else 1))
+    return lengths
+
+
+def require_device(parser: argparse.ArgumentParser, device: str) -> None:
+    """Ends the run where there is no such device, in one line."""
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        print(f"{parser.prog} needs a GPU that torch sees; torch {torch.__version__} sees none", file=sys.stderr)
+        sys.exit(1)
+
+
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     def names(known: Any) -> Any:
         def parse_names(text: str) -> list[str]:
@@ -404,7 +422,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--suite", choices=SUITES, help="all masks of a suite, in place of --mask")
     parser.add_argument(
-        "--lengths", type=lambda text: [int(n) for n in text.split(",")], default=[4096, 32768, 8192, 1024]
+        "--lengths", type=parse_lengths, default=[4096, 32768, 8192, 1024], help="tokens, as in 4096,32K"
     )
     parser.add_argument(
         "--peers", type=names(PEERS), default=list(PEERS), help="who takes part, ours among them; all by default"
@@ -431,6 +449,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--device", default="cuda", help="'cpu' tries the script out in Triton's interpreter, at tiny sizes"
     )
     options = parser.parse_args(arguments)
+    require_device(parser, options.device)
     options.mask = list(SUITES[options.suite]) if options.suite else options.mask
     return options
 

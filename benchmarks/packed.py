@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from benchmarks import timing
-from benchmarks.operator import Clock, about
+from benchmarks.operator import Clock, about, parse_lengths, require_device
 
 if TYPE_CHECKING:
     from cmir import CompiledMask, Descriptor
@@ -227,7 +227,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--mask", type=names, default=list(MASKS), help=f"of {', '.join(MASKS)}; all by default")
     parser.add_argument(
-        "--lengths", type=lambda text: [int(n) for n in text.split(",")], default=[65536, 262144, 1048576]
+        "--lengths", type=parse_lengths, default=[65536, 262144, 1048576], help="tokens, as in 4096,32K"
     )
     parser.add_argument("--document", type=int, default=4096, help="tokens of a document, on average")
     parser.add_argument("--json", type=Path, help="where to write all figures; also in $OUT, if that is set")
@@ -236,7 +236,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--device", default="cuda", help="'cpu' tries the script out in Triton's interpreter, at tiny sizes"
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    require_device(parser, options.device)
+    return options
 
 
 def main() -> int:
