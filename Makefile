@@ -12,7 +12,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu lint format types lit unit fuzz bench clean
+.PHONY: help dev demo test test-gpu lint format types lit unit fuzz bench clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -52,6 +52,8 @@ OFFLINE := CMIR_TRITON=$(OLDEST) $(UNIT) tests/unit/lowering/test_offline*.py
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+dev: $(DEV) ## the environment alone, with all that tests need: source .venv/bin/activate
 
 demo: $(RUNTIME) ## install what it takes and run the compiler end to end on the HSTU mask
 	@$(BIN)/python -m cmir.tools.demo
