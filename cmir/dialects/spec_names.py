@@ -16,6 +16,9 @@ from cmir.dialects.spec_types import IDENTIFIER, Parameter
 CIRCLE = "a circle is a reach for each distance in rows, as in cmir/zoo/clear.mlir"
 
 
+_RESERVED = {"i": "the row", "j": "the column", "rows": "the number of rows", "cols": "the number of columns"}
+
+
 def instead_of_square(a: Expr, b: Expr) -> str:
     """What to write for a product that is a distance squared; nothing for other products."""
     return f"; {CIRCLE}" if a == b and {"i", "j"} <= free_names(a) else ""
@@ -37,6 +40,8 @@ def check_term(e: Expr, known: Mapping[str, Parameter], bound: frozenset[str], i
                 raise VerifyException(f"'{name}' is a table: read an entry of it, as in {name}[i]")
         case "lookup":
             parameter = known.get(e.name)
+            if parameter is None and e.name in _RESERVED:
+                raise VerifyException(f"'{e.name}' is {_RESERVED[e.name]} and no table: it has no entries")
             if parameter is None:
                 raise VerifyException(unknown(e.name, [p.name for p in known.values() if p.is_table]))
             if not parameter.is_table:

@@ -67,7 +67,7 @@ def _run(argv: Sequence[str]) -> int:
         target = replace(target, print_generic_format=generic, print_debuginfo=locations)
     context = registry.context(allow_unregistered="--allow-unregistered-dialect" in line)
 
-    name, text = read_input(line.input)
+    name, text = read_input(line.input, "cm-opt")
     if "--explain-slots" in line:
         from cmir.tools.explain_slots import explain_slots
 

@@ -32,7 +32,7 @@ def _run(argv: Sequence[str]) -> int:
     kind = "text" if options.output == "-" else format_of(options.output)
     tile = _tile(options.tile)
     registry = Registry.installed()
-    name, text = read_input(options.spec)
+    name, text = read_input(options.spec, "cm-view")
     lowered = lower(text, name, _statics(options.static), context=registry.context(), kernels=kind == "html")
     given = parse_metadata(options.meta)
     if options.cu_seqlens is not None:

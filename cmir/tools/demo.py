@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -402,10 +403,20 @@ def _show_summary(mask: CompiledMask, path: Path, summary: Summary, seconds: flo
     passed = all(check.passed for check in summary.checks)
     print(f"\n  {'Everything agrees.' if passed else 'SOMETHING DISAGREES: please report it.'}")
     print(
-        "\n  Next: README.md has the same mask in twenty lines of Python; `python -m cmir.zoo` lists ready masks;"
-        "\n  `cm-opt --help` teaches the compiler, `cm-opt --explain merge-slots` a pass; CONTRIBUTING.md: write one."
+        f"\n  Next: {activating()}README.md has the same mask in twenty lines of Python; "
+        "`python -m cmir.zoo` lists ready masks;\n  `cm-opt --help` teaches the compiler, "
+        "`cm-opt --explain merge-slots` a pass; CONTRIBUTING.md: write one."
     )
     return 0 if passed else 1
+
+
+def activating() -> str:
+    """How the commands get on the path, where they are not."""
+    script = Path(sys.prefix, "bin", "activate")
+    if which("cm-opt") is not None or not script.exists():
+        return ""
+    here = script.is_relative_to(Path.cwd())
+    return f"`source {script.relative_to(Path.cwd()) if here else script}`;\n  "
 
 
 if __name__ == "__main__":

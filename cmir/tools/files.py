@@ -8,8 +8,8 @@ import tempfile
 from cmir.errors import CmirError, SourceLocation, SpecError
 
 
-def read_input(path: str) -> tuple[str, str]:
-    """The name (for messages) and the text of a file; `-` is standard input.
+def read_input(path: str, tool: str) -> tuple[str, str]:
+    """The name (for messages) and the text of a file; `-` is standard input, of which a terminal is told.
 
     Raises:
         CmirError: the file cannot be read, or is not UTF-8.
@@ -17,6 +17,8 @@ def read_input(path: str) -> tuple[str, str]:
     name = "<stdin>" if path == "-" else path
     try:
         if path == "-":
+            if sys.stdin.isatty():
+                print(f"{tool}: reading standard input", file=sys.stderr, flush=True)
             data = sys.stdin.buffer.read()
         else:
             with open(path, "rb") as file:

@@ -23,6 +23,15 @@ maskspec.spec @table_name(%start: !maskspec.table<row>) {
 
 // -----
 
+maskspec.spec @index_as_a_table() {
+  maskspec.region @all rows [0, rows) {
+    // expected-error@+1 {{'j' is the column and no table: it has no entries}}
+    maskspec.clause j[i] <= i
+  }
+}
+
+// -----
+
 maskspec.spec @bare_table(%start: !maskspec.table<row>) {
   // expected-error@+1 {{'start' is a table: read an entry of it, as in start[i]}}
   maskspec.assume start <= rows

@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from cmir.errors import CmirError
+from cmir.tools import cm_view
 from cmir.tools.cm_opt import main
 from cmir.tools.registry import Registry
 from cmir.universe import GROUPS, PASSES
@@ -284,3 +286,20 @@ def test_a_small_file_is_fast(flag: str):
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     assert any(seconds() < 0.75 for _ in range(5))
+
+
+@pytest.mark.parametrize(("tool", "run", "argv"), [("cm-opt", main, []), ("cm-view", cm_view.main, ["-"])])
+def test_a_terminal_is_told_that_it_is_read(
+    tool: str,
+    run: Callable[[Sequence[str]], int],
+    argv: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    control, terminal = os.openpty()
+    os.write(control, b"maskspec.spec @m() {\n  maskspec.region @all rows [0, rows) {\n  }\n}\n\x04")
+    with os.fdopen(terminal) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert run(argv) == 0
+    os.close(control)
+    assert capsys.readouterr().err.startswith(f"{tool}: reading standard input\n")

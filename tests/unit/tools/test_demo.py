@@ -59,6 +59,26 @@ def test_it_fails_if_the_compiled_mask_disagrees(monkeypatch: pytest.MonkeyPatch
     assert "WRONG intervals of rows and of columns" in capsys.readouterr().out
 
 
+def test_it_says_how_commands_get_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def is_there(name: str) -> str | None:
+        return "/usr/bin/cm-opt"
+
+    def is_missing(name: str) -> str | None:
+        return None
+
+    script = tmp_path / ".venv" / "bin" / "activate"
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    monkeypatch.setattr(demo, "which", is_missing)
+    assert demo.activating() == ""
+    script.parent.mkdir(parents=True)
+    script.touch()
+    assert demo.activating() == f"`source {script}`;\n  "
+    monkeypatch.chdir(tmp_path)
+    assert demo.activating() == "`source .venv/bin/activate`;\n  "
+    monkeypatch.setattr(demo, "which", is_there)
+    assert demo.activating() == ""
+
+
 def test_it_names_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
     assert demo.main([]) == 2
