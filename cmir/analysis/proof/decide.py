@@ -1,10 +1,10 @@
 """Proved, refuted in numbers, or unknown: what becomes of the claims about a pass.
 
 z3 is asked for a solution of every question: without the facts about indices first, then with ever more of what they
-say. None: proved. If
-there may be one, a counterexample is looked for: among random metadata, in z3's models, and in z3's models of worlds of
-a few rows in which every fact is told at every index. It counts if the metadata satisfy all facts and NumPy finds the
-claim broken: on the whole mask or, of thousands of rows, at the row and column of the model. Otherwise the claim is
+say. None: proved. If there may be one, a counterexample is looked for: among random metadata, in z3's models, and in
+z3's models of worlds of a few rows in which every fact is told at every index. It counts if the metadata fit in int32,
+as all that kernels compute with do (NumPy's products of larger numbers wrap around), satisfy all facts, and NumPy finds
+the claim broken: on the whole mask or, of thousands of rows, at the row and column of the model. Otherwise the claim is
 unknown, and that so many draws agreed is all that is said for it.
 
 z3's resource count bounds the work of a question; clocks stop only what would take a minute a pass.
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any, Literal
 
+import numpy as np
 import z3
 from xdsl.ir import Operation
 
@@ -45,6 +46,8 @@ SIZE = 16
 
 BOUNDS = (2, 4)
 """Lengths of the small worlds."""
+
+_INT32 = np.iinfo(np.int32)
 
 MOST = 2_000
 """Rows of a model of which NumPy is given the whole mask."""
@@ -235,10 +238,16 @@ def _broken(
     claim: Claim, world: World, env: dict[str, Value] | Any, ask: Callable[[Env], str | None] | None = None
 ) -> str | None:
     """What is wrong, by `ask` or anywhere, with metadata that satisfy the facts, with the metadata."""
-    if first_violation(world.facts, env) is not None:
+    if not all(map(_fits, env.values())) or first_violation(world.facts, env) is not None:
         return None
     words = (ask or claim.counterexample)(env)
     return None if words is None else f"{words}, where {', '.join(_show(env))}"
+
+
+def _fits(value: Value) -> bool:
+    """Whether a scalar, or every entry of a table, is within int32."""
+    numbers = np.asarray(value.values if isinstance(value, TableValue) else value)
+    return not numbers.size or (_INT32.min <= numbers.min() and numbers.max() <= _INT32.max)
 
 
 def _show(env: dict[str, Value]) -> Iterator[str]:

@@ -243,3 +243,19 @@ def test_a_refutation_may_need_thousands_of_rows(passes: list[Any]) -> None:
     with pytest.raises(cmir.SpecError, match=r"is wrong: .*row \d{4,} sees column \d+ (by|only)") as error:
         run_pipeline(parse(text, "window_hf.mlir"), passes, observer=Prover())
     assert "rows=" in str(error.value)
+
+
+def test_numbers_that_wrap_around_refute_nothing() -> None:
+    """z3's models of a product of two unknowns may have numbers of which NumPy's products wrap around."""
+    text = """maskspec.spec @product(%t: !maskspec.table<row>, %g: index) {
+      maskspec.assume 1 <= g
+      maskspec.region @all rows [0, rows) {
+        maskspec.clause t[i] < j floordiv g
+      }
+    }"""
+    passes = ["check-regions", "dnf-normalize", "extract-intervals", "canonicalize-intervals", "merge-slots"]
+    prover = Prover()
+    run_pipeline(
+        parse(text, "product.mlir"), [*passes, "transpose", "choose-axis", "lower-descriptor"], observer=prover
+    )
+    assert "refuted" not in {outcome.status for _, outcome in prover.outcomes}
