@@ -128,6 +128,12 @@ class LowerDescriptor(ModulePass):
                 raise SpecError(
                     f"nothing says yet what the kernels of @{spec.sym_name.data} test; run --choose-axis first", spec
                 )
+            if spec.is_packed and tests.symmetric is not None:
+                raise SpecError(
+                    f"@{spec.sym_name.data} is packed, and rows and columns of a pack may be cut differently: "
+                    "its tests are not symmetric",
+                    tests,
+                )
             preprocess = build_preprocess(spec, tables, tests.bits, tests.symmetric is not None)
             Rewriter.insert_op(preprocess, InsertPoint.after(tests))
 

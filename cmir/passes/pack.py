@@ -36,6 +36,9 @@ row sees columns of its own sequence only: ends are clamped into it. Facts are r
 scalars holds in every sequence, one about rows or entries for those of every sequence. Three metadata are added, after
 those of the spec and of its free tables: `cu_rows` and `cu_cols`, one entry more than there are sequences, and
 `longest`, which no sequence is longer than. That all these make sense is declared, and so checked, like any other fact.
+
+A mask that is symmetric within a sequence need not be so in a pack of as many rows as columns, which may be cut
+differently: what `--choose-axis` has found of that is dropped.
 """
 
 from __future__ import annotations
@@ -52,6 +55,7 @@ from xdsl.rewriter import Rewriter
 from cmir.analysis.facts import Fact, facts_of
 from cmir.analysis.linear import simplify
 from cmir.analysis.reads import reads_of
+from cmir.dialects.attention import TestsOp
 from cmir.dialects.descriptor import PreprocessOp
 from cmir.dialects.expr import (
     BINDERS,
@@ -102,6 +106,8 @@ class Pack(ModulePass):
             for old, new in zip(tables, packed, strict=True):
                 Rewriter.replace_op(old, new, [])
             Rewriter.replace_op(spec, packing.packed_spec(), [])
+            for tests in [o for o in op.walk() if isinstance(o, TestsOp) and o.spec == spec.sym_name]:
+                tests.properties.pop("symmetric", None)
 
 
 def _require_tables(module: ModuleOp, spec: SpecOp, tables: list[TableOp]) -> None:

@@ -177,6 +177,35 @@ def test_attention_of_a_pack_is_that_of_its_sequences(name: str) -> None:
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+SYMMETRIC = [
+    name for name in zoo.NAMES if name not in ("clear", "strided") and cmir.compile(zoo.path(name)).signature.symmetric
+]
+
+
+@pytest.mark.parametrize("test", ["auto", "rows", "cols"])
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_keys_of_a_symmetric_mask_may_be_cut_otherwise(name: str, test: Literal["auto", "rows", "cols"]) -> None:
+    """As many rows as columns, and no table of rows that is one of columns: cut differently, they are not mirrored."""
+    mask = cmir.compile(zoo.path(name), test=test, statics={"half": 2} if name == "dilated_window" else {})
+    cut = {"cu_seqlens": torch.tensor([0, 20, 40]), "cu_seqlens_k": torch.tensor([0, 30, 40]), "rows": 40, "cols": 40}
+    facts = {p.name: p.kind for p in mask.facts.parameters}
+    of_token = torch.arange(40) // 7
+    given = {"scalar": torch.tensor([3, 2], dtype=torch.int32), "row": of_token, "col": of_token, "free": of_token}
+    arguments: dict[str, Any] = {**cut, **{n: given[kind] for n, kind in facts.items()}}
+    dense = mask.dense(**arguments)
+    desc = mask.describe(**arguments, tile=TILE)
+    check_tiles(desc, dense)
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 40, 16, requires_grad=True) for _ in range(3))
+    out = cmir.attention(q, k, v, desc)
+    want, _ = reference_attention(q, k, v, torch.from_numpy(dense))
+    torch.testing.assert_close(out, want, rtol=1e-4, atol=1e-5)
+    gradient = torch.randn_like(out)
+    got = torch.autograd.grad(out, (q, k, v), gradient)
+    for a, b in zip(got, torch.autograd.grad(want, (q, k, v), gradient), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("ends", [[0], [0, 0], [0, 0, 0], [0, 7], [0, 0, 7, 7]])
 @pytest.mark.parametrize("tail", [0, 4])
 def test_few_sequences_and_empty_ones(ends: list[int], tail: int) -> None:
