@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from cmir.dialects.expr import KEYWORDS, Expr, free_names, walk
-from cmir.errors import SourceLocation, SpecError, missing_torch, render
+from cmir.errors import MetadataError, SourceLocation, SpecError, missing_torch, render
 from cmir.frontend.aten import INTEGERS_ONLY, OnTerms, Value, is_condition
 from cmir.frontend.regions import cut
 from cmir.frontend.source import too_deep, written_at
@@ -57,6 +57,8 @@ _CONVERSIONS = {
     "torch.bfloat16": ".bfloat16()",
 }
 """Methods of a tensor by what they convert to."""
+
+_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
 class MaskModSpec(MaskSpec):
@@ -230,10 +232,39 @@ class _Importer:
         if name == "index":
             return self._index(*arguments)
         operator = self.on_terms.operator(name)
+        self._refuse_rewritten(node)
         if name.startswith("new_") or name.endswith("_like"):
             arguments[0] = 0  # lends its dtype and device alone, and may be b or h
         options = {key: value for key, value in node.kwargs.items() if key in ("alpha", "rounding_mode")}
         return self._of_dtype(node, operator(*map(self._term, arguments), **options))
+
+    def _refuse_rewritten(self, node: Any) -> None:
+        """Raises for a call that changes a tensor in place, which others may share, or reads its bits as another dtype,
+        and for a comparison in a dtype too narrow for what is compared, where torch wraps it."""
+        import torch
+
+        if "out" in node.kwargs:  # terms have no memory
+            raise SpecError("out= writes into a tensor; use what the function returns")
+        if str(node.target) == "aten.view.dtype":
+            raise SpecError(f"it reads the bits of a number as {node.args[1]}; write .to({node.args[1]})")
+        if str(node.target).split(".")[1] not in _COMPARISONS:
+            return
+        operands = [_form(x) if hasattr(x, "op") else x for x in node.args]
+        like: list[Any] = [
+            x if isinstance(x, int | float) else torch.empty(x.shape, dtype=x.dtype, device="meta") for x in operands
+        ]
+        dtype = torch.result_type(like[0], like[1])
+        if dtype == torch.bool or dtype.is_floating_point or dtype.is_complex:
+            return
+        limits = torch.iinfo(dtype)
+        for x in like:
+            if isinstance(x, torch.Tensor):
+                ends = (0, 1) if x.dtype == torch.bool else (torch.iinfo(x.dtype).min, torch.iinfo(x.dtype).max)
+            else:
+                ends = (0, 0) if dtype in (torch.int32, torch.int64) else (x, x)  # of more than 32 bits: `_result`
+            if not limits.min <= ends[0] <= ends[1] <= limits.max:
+                what = f"a {x.dtype}" if isinstance(x, torch.Tensor) else x
+                raise SpecError(f"it compares in {dtype}, in which {what} wraps; write .long() on what it reads")
 
     def _of_dtype(self, node: Any, value: Value) -> Value:
         """The value as what torch has there: a condition or an integer."""
@@ -345,7 +376,10 @@ class _Importer:
         self.sources[name], self._leads[name] = tensor, lead
         if lead == "h":
             self.of_heads.add(name)
-        self.captured[name] = as_metadatum(tensor, of_heads=lead == "h")
+        try:
+            self.captured[name] = as_metadatum(tensor, of_heads=lead == "h")
+        except MetadataError as error:
+            raise SpecError(f"captured tensor '{base}': {error}") from None
         self._declared[key] = name
         return name
 
@@ -369,10 +403,20 @@ class _Importer:
 
 
 def as_metadatum(tensor: torch.Tensor, *, of_heads: bool = False) -> torch.Tensor:
-    """A captured tensor as `describe` takes it: integers; a tensor of heads alone is one of a batch of 1."""
+    """A captured tensor as `describe` takes it: integers; a tensor of heads alone is one of a batch of 1.
+
+    Raises:
+        MetadataError: a uint64 is more than an int64 holds. Only of uint64 are values looked at.
+    """
     import torch
 
-    wide = tensor if tensor.dtype in (torch.int32, torch.int64) else tensor.to(torch.int32)
+    wide = tensor
+    if tensor.dtype in (torch.uint32, torch.uint64):
+        wide = tensor.to(torch.int64)
+        if tensor.dtype == torch.uint64 and bool((wide < 0).any()):
+            raise MetadataError("expected integers below 2**63, got a torch.uint64 with larger ones")
+    elif tensor.dtype not in (torch.int32, torch.int64):
+        wide = tensor.to(torch.int32)
     return wide[None] if of_heads else wide
 
 

@@ -245,7 +245,8 @@ def _error(signature: Signature, name: str, expected: str, value: Any) -> Metada
         if value.layout is not torch.strided:
             given = f"{str(value.layout).removeprefix('torch.')} {given}"
         if "tensor" in expected and value.dtype not in _DTYPES:
-            hint = f"; write {name}.to(torch.int32)"
+            unsigned = value.dtype in (torch.uint32, torch.uint64)
+            hint = f"; write {name}.to(torch.{'int64' if unsigned else 'int32'})"
     elif type(value) is int:
         given = str(value)
     else:

@@ -104,12 +104,17 @@ PREDICATES = {
 
 BIG = torch.tensor([5, 5, 2**32 + 5, 2**32 + 5] * 6)
 BYTES = torch.arange(N, dtype=torch.uint8) % 7
+UNSIGNED = torch.tensor([3_000_000_000, 5, 4, 3] * 6, dtype=torch.uint32)
+WIDE_UNSIGNED = torch.tensor([2**62, 5, 4, 3] * 6, dtype=torch.uint64)
 
 PREDICATES |= {
     "large_ids": lambda b, h, q, k: BIG[q] == BIG[k],
     "the_one_before": lambda b, h, q, k: (DOC[q - 1] == DOC[k]) & (k <= q),
     "wraps": lambda b, h, q, k: START[k - q] <= k,
     "bytes": lambda b, h, q, k: BYTES[q].long() - 1 >= k % 8,
+    "bytes_and_numbers": lambda b, h, q, k: (BYTES[q] == 3) | (BYTES[k] > 255) | (BYTES[q] < BYTES[k]),
+    "unsigned": lambda b, h, q, k: UNSIGNED[q].long() > k,
+    "wide_unsigned": lambda b, h, q, k: WIDE_UNSIGNED[q].long() > k,
     "first": lambda b, h, q, k: (DOC[0] == DOC[q]) | (k < torch.tensor(3)),
 }
 

@@ -14,6 +14,16 @@ MATRIX = torch.zeros(3, 3, dtype=torch.int64)
 PER_HEAD = torch.zeros(2, 3, dtype=torch.int64)
 SMALL = torch.zeros(3, dtype=torch.int8)
 REAL = torch.zeros(3)
+NARROWER = DOC.int()
+BYTES = torch.tensor([44, 255, 3], dtype=torch.uint8)
+LARGE = torch.tensor([2**63, 5, 5], dtype=torch.uint64)
+
+
+def writes_into(b, h, q, k):
+    x = q.clone()
+    torch.add(q, 5, out=x.view(()))
+    return x > k
+
 
 CASES = {
     "no scalars": (
@@ -58,6 +68,39 @@ CASES = {
     "narrow": (
         lambda b, h, q, k: SMALL[q] + SMALL[k] > 0,
         "the mask_mod cannot be imported: it computes in torch.int8, which wraps; write .long() on what it reads",
+    ),
+    "a number too large for bytes": (
+        lambda b, h, q, k: BYTES[q] == 300,
+        "the mask_mod cannot be imported: it compares in torch.uint8, in which 300 wraps; write .long() on what it "
+        "reads",
+    ),
+    "a number too small for bytes": (
+        lambda b, h, q, k: BYTES[q] > -1,
+        "the mask_mod cannot be imported: it compares in torch.uint8, in which -1 wraps; write .long() on what it "
+        "reads",
+    ),
+    "a number too large for int8": (
+        lambda b, h, q, k: SMALL[q] == 300,
+        "the mask_mod cannot be imported: it compares in torch.int8, in which 300 wraps; write .long() on what it "
+        "reads",
+    ),
+    "an int64 as an int32": (
+        lambda b, h, q, k: (NARROWER[q].view(1) > DOC[k]).view(()),
+        "the mask_mod cannot be imported: it compares in torch.int32, in which a torch.int64 wraps; write .long() on "
+        "what it reads",
+    ),
+    "bits of a number": (
+        lambda b, h, q, k: BYTES[q].view(torch.int8) > k,
+        "the mask_mod cannot be imported: it reads the bits of a number as torch.int8; write .to(torch.int8)",
+    ),
+    "numbers of 64 bits without a sign": (
+        lambda b, h, q, k: LARGE[q].long() > k,
+        "the mask_mod cannot be imported: captured tensor 'LARGE': expected integers below 2**63, got a torch.uint64 "
+        "with larger ones",
+    ),
+    "out=": (
+        writes_into,
+        "the mask_mod cannot be imported: out= writes into a tensor; use what the function returns",
     ),
     "two positions": (
         lambda b, h, q, k: MATRIX[q, k] > 0,
