@@ -40,19 +40,18 @@ class HostChecks:
                 raise MetadataError(
                     f"mask {self.name!r}, {axis}: expected {wrong}, for the layout {order.text}; got {length}"
                 )
-            tables = [p.name for p in self._parameters if p.kind == {"rows": "row", "cols": "col"}[axis]]
-            entries = {name: length * order.share for name in tables} if order.share > 1 else {}
+            tables = [p for p in self._parameters if p.kind == {"rows": "row", "cols": "col"}[axis]]
+            lists = {p.name for p in tables if p.entries is not None}  # of several numbers a token
+            entries = {p.name: length * order.share for p in tables} if order.share > 1 else {}
             if order.table is not None:
                 entries[order.table] = length
             for name, count in entries.items():
                 value: Any = metadata.get(name)
-                given = (
-                    value.shape[-1]
-                    if getattr(value, "shape", ())
-                    else len(value)
-                    if hasattr(value, "__len__")
-                    else count
-                )
+                given = count
+                if shape := getattr(value, "shape", ()):
+                    given = shape[-2 if name in lists and len(shape) > 1 else -1]
+                elif hasattr(value, "__len__"):
+                    given = len(value)
                 if given != count:
                     raise MetadataError(
                         f"mask {self.name!r}, argument {name!r}: expected {count} entries, one for each token, for the "

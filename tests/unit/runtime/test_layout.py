@@ -7,6 +7,7 @@ import os
 os.environ["TRITON_INTERPRET"] = "1"
 
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -263,3 +264,21 @@ def test_one_launch_moves_three_tensors_as_indexing_does(scatter: bool, each: bo
         (got,) = torch.autograd.grad((y * weight).sum(), x, retain_graph=True)
         (expected,) = torch.autograd.grad((want * weight).sum(), x)
         assert torch.equal(got, expected)
+
+
+@pytest.mark.parametrize("axis", ["rows", "cols"])
+def test_lists_of_a_shard_have_an_entry_for_every_token(axis: Literal["rows", "cols"]) -> None:
+    """Two numbers a token: tokens are the dimension before them."""
+    spec = cmir.MaskSpec("two")
+    table = spec.table("t", per="row" if axis == "rows" else "col", entries=2)
+    own, other = (spec.i, spec.j) if axis == "rows" else (spec.j, spec.i)
+    spec.region("all", 0, spec.rows, visible=(table[own, 0] <= other) & (other < table[own, 1]))
+    mask = cmir.compile(spec, layout={axis: ZigZag(of=2, rank=1)})
+    ends = np.sort(np.random.default_rng(0).integers(0, 9, (8, 2)), axis=1)
+    lengths: dict[str, Any] = {"rows": 8, "cols": 8, axis: 4}
+    seen = mask.dense(**lengths, t=ends)
+    desc = mask.describe(**lengths, t=torch.tensor(ends, dtype=torch.int32), tile=(16, 16)).check()
+    assert np.array_equal(desc.to_dense()[0, 0].numpy(), seen)
+    whole = (ends[:, :1] <= np.arange(8)) & (np.arange(8) < ends[:, 1:])
+    own_tokens = whole[[2, 3, 4, 5]]  # the second and third of four chunks
+    assert np.array_equal(seen, own_tokens if axis == "rows" else own_tokens.T)
