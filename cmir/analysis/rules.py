@@ -10,7 +10,7 @@ selects where it is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, i1
@@ -71,7 +71,7 @@ def constant_tables(spec: SpecOp) -> dict[str, tuple[int, tuple[int, ...]]]:
 
 def _entries(op: ConstantsOp, statics: Mapping[Expr, Expr]) -> tuple[int, tuple[int, ...]]:
     if op.values is not None:
-        return 0, tuple(v.data for v in op.values)
+        return 0, _of_32_bits(op, 0, [v.data for v in op.values])
     assert op.bound is not None and op.lo is not None and op.hi is not None and op.entry is not None
     lo, hi = (number(substitute(e.data, statics), op, "an end of the range") for e in (op.lo, op.hi))
     if hi <= lo:
@@ -80,7 +80,16 @@ def _entries(op: ConstantsOp, statics: Mapping[Expr, Expr]) -> tuple[int, tuple[
         raise SpecError(f"constant table @{op.sym_name.data} has {hi - lo} entries; at most {1 << 16}", op)
     bound = var(op.bound.data)
     entries = [number(substitute(op.entry.data, {**statics, bound: const(d)}), op, f"entry {d}") for d in range(lo, hi)]
-    return lo, tuple(entries)
+    return lo, _of_32_bits(op, lo, entries)
+
+
+def _of_32_bits(op: ConstantsOp, lo: int, entries: Sequence[int]) -> tuple[int, ...]:
+    for d, value in enumerate(entries, lo):
+        if not -(2**31) <= value < 2**31:
+            raise SpecError(
+                f"entry {d} of constant table @{op.sym_name.data} is {value}, which does not fit 32 bits", op
+            )
+    return tuple(entries)
 
 
 def number(e: Expr, op: Operation, what: str) -> int:

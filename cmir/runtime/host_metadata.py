@@ -59,15 +59,27 @@ def require_facts(facts: Facts, env: Mapping[str, Value], who: str = "") -> None
 
 
 def as_array(value: Any) -> np.ndarray:
-    """The value as an array; lists of lists of different lengths are an array of lists, which nothing accepts."""
+    """The value as an array. What nothing accepts is one of objects: lists of lists of different lengths, and numbers
+    that int64 would wrap."""
     import numpy as np
 
-    if hasattr(value, "cpu"):
-        return value.detach().cpu().numpy()
     try:
-        return np.asarray(value)
+        array = value.detach().cpu().numpy() if hasattr(value, "cpu") else np.asarray(value)
     except ValueError:
         return np.asarray(value, dtype=object)
+    wraps = array.dtype == np.uint64 and bool((array > np.uint64(2**63 - 1)).any())
+    return array.astype(object) if wraps else array
+
+
+def _beyond_int64(value: Any, array: np.ndarray) -> int | None:
+    """A number in it that int64 does not hold, if there is one; NumPy makes objects or floats of those in lists."""
+    import numpy as np
+
+    try:
+        entries = array if array.dtype == object else np.asarray(value, dtype=object)
+    except ValueError:
+        return None
+    return next((x for x in entries.ravel().tolist() if isinstance(x, int) and not -(2**63) <= x < 2**63), None)
 
 
 def _form(p: Parameter, rows: int, cols: int) -> str:
@@ -94,6 +106,9 @@ def value_of(mask: str, p: Parameter, value: Any, rows: int, cols: int) -> Value
         right_form = len(array) == length if length is not None else len(array) > 0
         right_form = right_form and (p.entries is None or array.shape[1] == p.entries)
     if not right_form:
+        if array.dtype.kind in "Of" and (wide := _beyond_int64(value, array)) is not None:
+            which = "ints of 64 bits" if p.is_table else "an int of 64 bits"
+            raise MetadataError(f"metadatum {p.name!r} of mask {mask!r}: expected {which}, got {wide}")
         kind = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{value!r}"
         raise MetadataError(f"metadatum {p.name!r} of mask {mask!r}: expected {_form(p, rows, cols)}, got {kind}")
     if p.is_table:

@@ -40,6 +40,16 @@ def test_numbers_beyond_int32_are_refused(tmp_path: Path) -> None:
         cmir.compile(path)
 
 
+@pytest.mark.parametrize("value", [2**31, 2**63, -(2**31) - 1])
+def test_entries_beyond_int32_are_refused(value: int) -> None:
+    spec = cmir.MaskSpec("huge")
+    table = spec.constants("c", [3, value])
+    spec.region("all", 0, spec.rows, visible=spec.j < table[spec.i])
+    message = rf"test_constants\.py:\d+:\d+: error: entry 1 of constant table @c is {value}, which does not fit 32 bits"
+    with pytest.raises(cmir.SpecError, match=message):
+        cmir.compile(spec)
+
+
 def test_statics_of_a_python_spec_whose_constants_are_already_numbers() -> None:
     spec = cmir.MaskSpec("near")
     radius = spec.static("radius", 2)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"
 
+import numpy as np
 import pytest
 import torch
 
@@ -233,6 +234,21 @@ OTHERS = {
         MetadataError,
         lambda: zoo.load("hstu").dense(**{**HSTU, "start": [[1], [2, 3]]}),
         "metadatum 'start' of mask 'hstu': expected a 1-D sequence of 6 ints, one per row, got object of shape (2,)",
+    ),
+    "an array beyond int64": (
+        MetadataError,
+        lambda: zoo.load("hstu").dense(**{**HSTU, "start": np.array([2**63 + 5] * 6, dtype=np.uint64)}),
+        "metadatum 'start' of mask 'hstu': expected ints of 64 bits, got 9223372036854775813",
+    ),
+    "a list beyond int64": (
+        MetadataError,
+        lambda: zoo.load("hstu").dense(**{**HSTU, "start": [0, 1, 2, 0, 0, 2**63 + 5]}),
+        "metadatum 'start' of mask 'hstu': expected ints of 64 bits, got 9223372036854775813",
+    ),
+    "a scalar beyond int64": (
+        MetadataError,
+        lambda: zoo.load("hstu").dense(**{**HSTU, "history": 2**63}),
+        "metadatum 'history' of mask 'hstu': expected an int of 64 bits, got 9223372036854775808",
     ),
     "an axis": (
         CmirError,
