@@ -50,7 +50,8 @@ def as_python(text: str) -> str:
 
 def add_source(name: str, text: str) -> None:
     """Announce the text that locations in `name` refer to; a later text of the same name replaces it."""
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    # Lines are what the parser counts: a form feed or U+2028 in a comment ends none.
+    linecache.cache[name] = (len(text), None, [f"{line}\n" for line in text.split("\n")], name)
 
 
 def locate(thing: object) -> SourceLocation | None:

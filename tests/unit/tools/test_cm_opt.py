@@ -303,3 +303,14 @@ def test_a_terminal_is_told_that_it_is_read(
         assert run(argv) == 0
     os.close(control)
     assert capsys.readouterr().err.startswith(f"{tool}: reading standard input\n")
+
+
+def test_the_line_that_is_shown_is_the_one_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Form feeds and U+2028 end lines for Python, not for the parser."""
+    path = tmp_path / "feed.mlir"
+    spec = "maskspec.spec @a() {\n  maskspec.region @all rows [0, rows) {\n    maskspec.clause j <= nobody\n  }\n}\n"
+    path.write_text(f"// a form feed\f and a \u2028 separator\n{spec}")
+    assert main([str(path)]) == 1
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0].startswith(f"{path}:4:5: error: unknown name 'nobody'")
+    assert shown[1] == "    maskspec.clause j <= nobody"
