@@ -8,6 +8,7 @@ from functools import cache, lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast, overload
 
 import torch
+from torch.autograd import forward_ad
 
 from cmir.dialects.attention import ROLES
 from cmir.errors import CmirError, ShapeError
@@ -91,7 +92,8 @@ def attention(
     Raises:
         ShapeError: shapes, dtypes or devices that do not fit each other or the descriptor; a head dimension that the
             kernels do not take.
-        CmirError: a backend that cannot run on these tensors; a scale that is no finite number.
+        CmirError: a backend that cannot run on these tensors; a scale that is no finite number, or that a gradient is
+            wanted of; a dual tensor: there are no forward-mode derivatives.
     """
     if deterministic is None:
         deterministic = torch.are_deterministic_algorithms_enabled()
@@ -103,13 +105,15 @@ def attention(
     compiling = torch.compiler.is_compiling()
     if not compiling:  # the operator checks, when it runs
         check(q, k, v, desc)
+        if forward_mode():
+            _refuse_tangents(q, k, v, scale)
     if permute and desc.tokens is not None:
         return _in_layout(q, k, v, desc, desc.tokens, scale, return_lse, backend, deterministic)
     dtype = q.dtype
     if dtype == torch.bfloat16 and q.device.type == "cpu":
         q, k, v = q.float(), k.float(), v.float()  # Triton's interpreter multiplies matrices of bfloat16 wrongly
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else _number(scale)
-    if factor <= 0.0:
+    if -math.inf < factor <= 0.0:  # the operator refuses what is not finite
         # The kernels take row maxima before they scale, which needs a positive factor.
         q, factor = q * factor, 1.0
     if compiling:
@@ -158,16 +162,37 @@ def _refuse_others(*given: object) -> NoReturn:
     raise ShapeError(f"{name}: expected a tensor [batch, heads, length, head dim], got {type(wrong).__name__}")
 
 
+def forward_mode() -> bool:
+    """Whether forward-mode derivatives are being taken, which the kernels would drop without a word."""
+    return forward_ad._current_level >= 0  # pyright: ignore
+
+
+def _refuse_tangents(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: object) -> None:
+    for name, x in (("q", q), ("k", k), ("v", v), ("scale", scale)):
+        if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:  # pyright: ignore
+            raise CmirError(f"{name}: cmir.attention has no forward-mode derivative, and {name} is a dual tensor")
+
+
 def _number(scale: object) -> float:
+    if isinstance(scale, torch.Tensor) and scale.requires_grad and torch.is_grad_enabled():
+        raise CmirError(
+            "scale: expected a number, got a tensor that requires grad, and there is no gradient of the scale; for one "
+            "give q * scale, and scale=1.0"
+        )
     try:
         factor = float(cast(float, scale))
     except (TypeError, ValueError):
         raise CmirError(f"scale: expected a number, got {scale!r}") from None
     except OverflowError:
         factor = math.inf  # of either sign
-    if not torch.compiler.is_compiling() and not math.isfinite(factor):
-        raise CmirError(f"scale: expected a finite number, got {factor}")
+    if not torch.compiler.is_compiling():
+        require_finite(factor)
     return factor
+
+
+def require_finite(factor: float) -> None:
+    if not math.isfinite(factor):
+        raise CmirError(f"scale: expected a finite number, got {factor}")
 
 
 def check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 
+from cmir.errors import CmirError
 from cmir.runtime import hopper
-from cmir.runtime.attention import backward, check, forward
+from cmir.runtime.attention import backward, check, forward, forward_mode, require_finite
 from cmir.runtime.descriptor import from_header
 from cmir.runtime.tensors import like, usable
 
@@ -29,6 +30,9 @@ def attention_operator(
     """(out, lse) of `cmir.attention`, for the descriptor of that memory and header; scale > 0."""
     desc = from_header(memory, header)
     check(q, k, v, desc)
+    if forward_mode():  # which of the tensors are dual, cannot be asked here
+        raise CmirError("cmir.attention has no forward-mode derivative: compiled, it runs outside of dual levels alone")
+    require_finite(scale)
     if 0 in q.shape or 0 in k.shape:
         lse = q.new_full(q.shape[:3], -math.inf, dtype=torch.float32)
         return like(usable(q), v.shape[3]).zero_(), lse

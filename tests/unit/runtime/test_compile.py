@@ -1,9 +1,12 @@
 # pyright: basic
 """`cmir.attention` where PyTorch transforms programs: torch.compile, autocast, activation checkpointing."""
 
+import math
+
 import pytest
 import torch
 import torch._dynamo.testing
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 import cmir
@@ -118,3 +121,20 @@ def test_checkpointing_recomputes_the_same(reentrant: bool) -> None:
     out = checkpoint(block, x, weight, desc, use_reentrant=reentrant)
     out.square().sum().backward()
     assert x.grad is not None and torch.equal(x.grad, want)
+
+
+@pytest.mark.parametrize("scale", [math.nan, math.inf, -math.inf])
+def test_a_scale_that_is_no_number_is_refused_as_it_is_outside(scale: float) -> None:
+    desc, x = zoo.load("causal").describe(rows=40, tile=TILE), torch.ones(1, 1, 40, 16)
+    compiled = torch.compile(lambda x: cmir.attention(x, x, x, desc, scale=scale), backend="aot_eager", fullgraph=True)
+    with pytest.raises(cmir.CmirError, match=f"^scale: expected a finite number, got {scale}$"):
+        compiled(x)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_forward_mode_is_refused_and_its_tangent_not_lost(backend: str) -> None:
+    desc, x = zoo.load("causal").describe(rows=40, tile=TILE), torch.ones(1, 1, 40, 16)
+    compiled = torch.compile(lambda x: cmir.attention(x, x, x, desc), backend=backend, fullgraph=True)
+    compiled(x)
+    with forward_ad.dual_level(), pytest.raises(cmir.CmirError, match=r"^cmir\.attention has no forward-mode"):
+        compiled(forward_ad.make_dual(x, x))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from support import Attend
+from torch.autograd import forward_ad
 
 import cmir
 from cmir import zoo
@@ -53,3 +54,34 @@ def test_a_second_derivative_is_refused_and_not_taken_for_zero(rows: int) -> Non
         plain = torch.randn(1, 1, rows, 16, requires_grad=True)
         loss(cmir.attention(plain, plain, plain, desc)).backward()
         assert plain.grad is not None and not plain.grad.requires_grad
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_forward_mode_is_refused_and_its_tangent_not_lost(at: int) -> None:
+    desc = zoo.load("causal").describe(rows=5, tile=(16, 16))
+    tensors = [torch.ones(1, 1, 5, 16) for _ in range(3)]
+    q, k, v = tensors
+    with forward_ad.dual_level():
+        assert cmir.attention(q, k, v, desc).shape == (1, 1, 5, 16)
+        tensors[at] = forward_ad.make_dual(tensors[at], tensors[at])
+        q, k, v = tensors
+        with pytest.raises(cmir.CmirError, match=f"^{'qkv'[at]}: cmir.attention has no forward-mode derivative, and"):
+            cmir.attention(q, k, v, desc)
+
+
+def test_forward_mode_over_a_function_is_refused() -> None:
+    desc, x = zoo.load("causal").describe(rows=5, tile=(16, 16)), torch.ones(1, 1, 5, 16)
+    with pytest.raises(
+        cmir.CmirError, match=r"^q: cmir\.attention has no forward-mode derivative, and q is a dual tensor"
+    ):
+        torch.func.jvp(lambda q: cmir.attention(q, x, x, desc), (x,), (x,))
+
+
+def test_a_scale_that_requires_grad_is_refused() -> None:
+    desc, x = zoo.load("causal").describe(rows=5, tile=(16, 16)), torch.ones(1, 1, 5, 16)
+    scale: Any = torch.tensor(0.5, requires_grad=True)
+    with pytest.raises(cmir.CmirError, match=r"^scale: expected a number, got a tensor that requires grad"):
+        cmir.attention(x, x, x, desc, scale=scale)
+    with torch.no_grad():
+        out = cmir.attention(x, x, x, desc, scale=scale)
+    torch.testing.assert_close(out, cmir.attention(x, x, x, desc, scale=0.5))
