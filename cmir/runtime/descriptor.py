@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -396,10 +397,16 @@ class Plan:
     @functools.cached_property
     def header(self) -> torch.Tensor:
         """What descriptors of this plan say about their memory, as a tensor: compiled graphs take nothing else."""
-        if (kernels := (self.module, self.signature)) not in _kernels:
-            _kernels.append(kernels)
         live = (self.constants["ROW_LIVE"], self.constants["COL_LIVE"])
-        numbers = (_kernels.index(kernels), self.rows, self.cols, *self.tile, *self.layout.widths, *live, *self.batch)
+        numbers = (
+            _number_of(self.module, self.signature),
+            self.rows,
+            self.cols,
+            *self.tile,
+            *self.layout.widths,
+            *live,
+            *self.batch,
+        )
         return torch.tensor(numbers, dtype=torch.int64)
 
     def build(self, arguments: Sequence[torch.Tensor | int | bool]) -> Descriptor:
@@ -475,14 +482,34 @@ class Plan:
         return self.build(arguments)
 
 
-_kernels: list[tuple[Any, Signature]] = []
-"""Modules and signatures that headers count; masks live as long as the process."""
+_kernels: dict[int, tuple[Any, Signature]] = {}
+"""Modules and signatures by the numbers that headers have for them; masks live as long as the process."""
+
+
+@functools.cache
+def _number_of(module: Any, signature: Signature) -> int:
+    """A number for the module, whose name says its text, and the signature, which is another's in no other process:
+    torch.export keeps headers."""
+    digest = hashlib.sha256(f"{getattr(module, '__name__', '')}\0{signature!r}".encode()).digest()
+    number = int.from_bytes(digest[:7], "big")
+    while _kernels.setdefault(number, (module, signature)) != (module, signature):  # a module that has no such name
+        number += 1
+    return number
 
 
 def from_header(memory: torch.Tensor, header: torch.Tensor) -> Descriptor:
-    """The descriptor that has this memory and header."""
+    """The descriptor that has this memory and header.
+
+    Raises:
+        CmirError: it is of a mask that no descriptor was made for in this process.
+    """
     numbers: list[int] = header.numpy().tolist()
     kernels, rows, cols, m, n, row_width, col_width, row_live, col_live, *batch = numbers
+    if kernels not in _kernels:
+        raise CmirError(
+            "desc: this process has no kernels for the descriptor; an exported program has a descriptor's memory, but "
+            "not its kernels: describe that mask here first, with the same cmir, triton and Python, and run it then"
+        )
     module, signature = _kernels[kernels]
     live, widths = (bool(row_live), bool(col_live)), (row_width, col_width)
     layout = _layout(math.prod(batch), rows, cols, (m, n), signature, live, widths)

@@ -2,6 +2,9 @@
 """`cmir.attention` where PyTorch transforms programs: torch.compile, autocast, activation checkpointing."""
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -138,3 +141,32 @@ def test_forward_mode_is_refused_and_its_tangent_not_lost(backend: str) -> None:
     compiled(x)
     with forward_ad.dual_level(), pytest.raises(cmir.CmirError, match=r"^cmir\.attention has no forward-mode"):
         compiled(forward_ad.make_dual(x, x))
+
+
+EXPORTED = """
+import sys, torch, cmir, cmir.runtime.operators
+from cmir import zoo
+zoo.load("full").describe(rows=20).header  # the first mask of this process is another than the exported one
+program, q, want = (load(path) for load, path in zip((torch.export.load, torch.load, torch.load), sys.argv[1:]))
+try:
+    program.module()(q)
+except cmir.CmirError as error:
+    print(error)
+zoo.load("causal").describe(rows=20).header
+torch.testing.assert_close(program.module()(q), want)
+"""
+
+
+def test_an_exported_program_is_of_no_other_mask_in_another_process(tmp_path: Path) -> None:
+    desc, q = zoo.load("causal").describe(rows=20), torch.randn(1, 1, 20, 16)
+
+    class Attends(torch.nn.Module):
+        def forward(self, q: torch.Tensor) -> torch.Tensor:
+            return cmir.attention(q, q, q, desc)
+
+    paths = [tmp_path / name for name in ("program.pt2", "q.pt", "want.pt")]
+    torch.export.save(torch.export.export(Attends(), (q,)), paths[0])
+    torch.save(q, paths[1])
+    torch.save(cmir.attention(q, q, q, desc), paths[2])
+    said = subprocess.check_output([sys.executable, "-c", EXPORTED, *map(str, paths)], text=True)
+    assert said.startswith("desc: this process has no kernels for the descriptor; an exported program has")
