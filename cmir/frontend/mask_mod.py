@@ -247,7 +247,12 @@ class _Importer:
             raise SpecError("out= writes into a tensor; use what the function returns")
         if str(node.target) == "aten.view.dtype":
             raise SpecError(f"it reads the bits of a number as {node.args[1]}; write .to({node.args[1]})")
-        if str(node.target).split(".")[1] not in _COMPARISONS:
+        name = str(node.target).split(".")[1]
+        if name == "_to_copy" and _form(node).dtype == torch.int32:
+            given = _form(node.args[0]).dtype
+            if given in (torch.uint32, torch.uint64):
+                raise SpecError(f"it makes an int32 of {given}, which wraps; write .long() in place of .int()")
+        if name not in _COMPARISONS:
             return
         operands = [_form(x) if hasattr(x, "op") else x for x in node.args]
         like: list[Any] = [

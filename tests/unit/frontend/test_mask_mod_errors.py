@@ -16,6 +16,7 @@ SMALL = torch.zeros(3, dtype=torch.int8)
 REAL = torch.zeros(3)
 NARROWER = DOC.int()
 BYTES = torch.tensor([44, 255, 3], dtype=torch.uint8)
+UNSIGNED = torch.tensor([3_000_000_000, 5, 5], dtype=torch.uint32)
 LARGE = torch.tensor([2**63, 5, 5], dtype=torch.uint64)
 
 
@@ -97,6 +98,11 @@ CASES = {
         lambda b, h, q, k: LARGE[q].long() > k,
         "the mask_mod cannot be imported: captured tensor 'LARGE': expected integers below 2**63, got a torch.uint64 "
         "with larger ones",
+    ),
+    "an int32 of what has no sign": (
+        lambda b, h, q, k: UNSIGNED[q].int() > k,
+        "the mask_mod cannot be imported: it makes an int32 of torch.uint32, which wraps; write .long() in place of "
+        ".int()",
     ),
     "out=": (
         writes_into,
