@@ -152,9 +152,8 @@ def describing_table(paths: Sequence[Path]) -> str:
         row = f"| {mask} |"
         for length in lengths:
             ms = latest.get((mask, length), {}).get("ms", {})
-            peers = [v["preprocess"] for k, v in ms.items() if not k.startswith("cmir") and "preprocess" in v]
-            raster = ms.get("flex-fa4-raster", {}).get("preprocess")
-            peers = [time for time in peers if time != raster]
+            others = [name for name in ms if not name.startswith("cmir") and name != "flex-fa4-raster"]
+            peers = [ms[name]["preprocess"] for name in others if "preprocess" in ms[name]]
             if not peers:
                 row += " - |"
                 continue

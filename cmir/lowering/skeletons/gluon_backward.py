@@ -23,11 +23,11 @@ Where there are too few programs, `splits` of them share a group's heads, and dk
 
 from typing import NamedTuple
 
-from cmir.lowering.skeletons.gluon_forward import advance_stage
 from cmir.lowering.skeletons.hopper import (  # hooks use what the skeleton does not
     across_layout,  # noqa: F401
     across_word,  # noqa: F401
     add_block,
+    advance_stage,
     columns,  # noqa: F401
     fence_async_shared,
     gl,

@@ -33,9 +33,9 @@ from cmir.lowering.skeletons.gluon_backward import (
     store_gradient,
     words_backward,
 )
-from cmir.lowering.skeletons.gluon_forward import advance_stage
 from cmir.lowering.skeletons.hopper import (
     add_block,
+    advance_stage,
     fence_async_shared,
     gl,
     gluon,

@@ -25,6 +25,7 @@ from typing import NamedTuple
 from cmir.lowering.skeletons.hopper import (  # hooks use what the skeleton does not
     across_layout,  # noqa: F401
     across_word,  # noqa: F401
+    advance_stage,
     columns,  # noqa: F401
     ends_word,
     fence_async_shared,
@@ -120,16 +121,6 @@ def words_forward(slots, table, first, start, n_table, live, N: gl.constexpr):
 def select_forward(score, words, N: gl.constexpr):
     """The score where the words say that it is visible, else -inf."""
     return select_lines(score, words, N)
-
-
-@gluon.jit
-def advance_stage(stage, phase, STAGES: gl.constexpr):
-    """The next buffer of a ring, and its phase."""
-    stage += 1
-    if stage == STAGES:
-        stage = 0
-        phase ^= 1
-    return stage, phase
 
 
 # default hook: forward_place

@@ -71,6 +71,16 @@ def add_block(descriptor, coordinates, buffer):
     tma_reduce_add(descriptor, coordinates, block)
 
 
+@gluon.jit
+def advance_stage(stage, phase, STAGES: gl.constexpr):
+    """The next buffer of a ring, and its phase."""
+    stage += 1
+    if stage == STAGES:
+        stage = 0
+        phase ^= 1
+    return stage, phase
+
+
 @gluon.constexpr_function
 def score_layout(N):
     """Of a [64, N] accumulator."""
