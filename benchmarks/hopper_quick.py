@@ -50,9 +50,7 @@ def describe(text: str) -> tuple[masks.Case, cmir.Descriptor]:
 def variant(text: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: cmir.Descriptor) -> Callable[[], Any]:
     """The forward kernel with the constants that `text` says: name=number, ..."""
     wanted = {name: int(number) for name, _, number in (part.partition("=") for part in text.split(","))}
-    plan = hopper.ForwardPlan(q, k, v, desc)
-    plan.numbers = (*plan.numbers[:-1], wanted.pop("section", plan.numbers[-1]))
-    plan.constants = plan.constants._replace(**wanted)
+    plan = hopper.ForwardPlan(q, k, v, desc, **wanted)
     scale = math.log2(math.e) / math.sqrt(q.shape[3])
     return lambda: plan.launch(q, k, v, desc, scale)
 

@@ -13,7 +13,7 @@ import torch
 
 from cmir.errors import CmirError, MetadataError
 from cmir.runtime.launch import (
-    Compiled,
+    Ready,
     current_stream,
     form,
     launch,
@@ -390,9 +390,8 @@ class Plan:
     """Of the launch: warps."""
     transposed: str | None
     """The axis whose schedule is derived from the other's."""
-    _ready: dict[tuple[object, ...], Compiled] = field(default_factory=dict["tuple[object, ...]", Compiled])
-    """What has been launched: how to start it, and the constants that follow its arguments. By the forms of the
-    metadata; of the kernel that derives an axis, by its name."""
+    _ready: dict[tuple[object, ...], Ready] = field(default_factory=dict["tuple[object, ...]", Ready])
+    """What has been launched, by the forms of the metadata; of the kernel that derives an axis, by its name."""
 
     @functools.cached_property
     def header(self) -> torch.Tensor:
@@ -422,26 +421,19 @@ class Plan:
                 memory = torch.empty(layout.size, dtype=torch.int32, device=device)
             lengths = (self.rows, self.cols, *layout.widths, self.entries)
             # Only values of metadata differ between the calls of a plan, and where its tensors lie.
-            addresses = list(arguments)
-            forms: list[object] = []
-            for place in self.places:
-                value = arguments[place]
-                if isinstance(value, torch.Tensor):
-                    addresses[place] = value = value.data_ptr()
-                    forms.append(value % 16)
-                else:
-                    forms.append(form(value))
-            key = tuple(forms)
+            addresses = [x.data_ptr() if isinstance(x, torch.Tensor) else x for x in arguments]
+            key = tuple(
+                addresses[place] % 16 if isinstance(arguments[place], torch.Tensor) else form(arguments[place])
+                for place in self.places
+            )
             if (ready := self._ready.get(key)) is not None:
-                start, tail = ready
-                stream = current_stream(device)
-                start(memory.data_ptr(), *lengths, counters.data_ptr(), *addresses, *tail, stream=stream)
+                every = (memory.data_ptr(), *lengths, counters.data_ptr(), *addresses)
+                ready(layout.grid, current_stream(device), every)
             else:
                 every = (memory, *lengths, counters, *arguments)
                 launched = launch(self.module.preprocess, layout.grid, every, self.constants, self.options, device)
                 if launched is not None:
-                    compiled, tail = launched
-                    self._ready[key] = compiled[layout.grid], tail
+                    self._ready[key] = launched
             descriptor = Descriptor(
                 memory, layout, self.rows, self.cols, self.tile, self.batch, self.signature, self.module, self.header
             )
@@ -461,18 +453,17 @@ class Plan:
         names = [f"{source}_{field}" for field in ("state", "count", "index", "live")]
         names += [f"{to}_{field}" for field in ("state", "count", "index", "live", "order")]
         numbers = (tiles, source_tiles, self.layout.widths[0 if source == "row" else 1])
+        grid = (tiles, masks, 1)
         if (ready := self._ready.get((to,))) is not None:
-            start, tail = ready
             memory, zeros = descriptor.memory.data_ptr(), counters.data_ptr()
             addresses = [memory + 4 * places[name].offset for name in names] + [zeros + 4 * cut for cut in cuts]
-            start(*addresses, *numbers, *tail, stream=current_stream(self.device))
+            ready(grid, current_stream(self.device), (*addresses, *numbers))
             return
         tensors = [*map(descriptor.view, names), *(counters[cut:] for cut in cuts)]
-        constants, grid = {"LIVE": bool(self.constants["ROW_LIVE"])}, (tiles, masks, 1)
+        constants = {"LIVE": bool(self.constants["ROW_LIVE"])}
         launched = launch(descriptor.module.transpose_schedule, grid, (*tensors, *numbers), constants, {}, self.device)
         if launched is not None:
-            compiled, tail = launched
-            self._ready[to,] = compiled[grid], tail
+            self._ready[to,] = launched
 
     def build_from(self, metadata: Mapping[str, Any]) -> Descriptor:
         """`build` for metadata of the very form that the plan was made for."""

@@ -10,7 +10,6 @@ import functools
 import importlib.util
 import os
 from collections.abc import Callable
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -21,6 +20,7 @@ from cmir.lowering.visibility import needs_live_test
 from cmir.lowering.words import word_axis
 from cmir.runtime.hopper_dims import Forward, forward_dims
 from cmir.runtime.launch import current_stream, interpreting
+from cmir.runtime.launcher import Blocks, Form, Launcher
 from cmir.runtime.tensors import like
 
 if TYPE_CHECKING:
@@ -91,55 +91,13 @@ def _why_not(device: torch.device, dtype: torch.dtype, dims: tuple[int, int], ti
     return None
 
 
-class Address:
-    """A tensor's address and dtype: what Triton asks of the base of a TensorDescriptor, without keeping it alive."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.address, self.dtype = tensor.data_ptr(), tensor.dtype
-
-    def data_ptr(self) -> int:
-        return self.address
-
-
-def make_block(tensor: torch.Tensor, rows: int, width: int) -> Any:
-    """The TensorDescriptor of a `readable` tensor by blocks [1, 1, rows, width]; past the head dim there are zeros."""
-    gl: Any = import_module("triton.experimental.gluon.language")
-    host: Any = import_module("triton.experimental.gluon.nvidia.hopper")
-    shape = [1, 1, rows, width]
-    # Where there is one of something, its stride is never used, and need not be one that TMA takes.
-    strides = [s if n > 1 else 16 for n, s in zip(tensor.shape[:3], tensor.stride()[:3], strict=True)]
-    layout = gl.NVMMASharedLayout.get_default_for(shape, getattr(gl, str(tensor.dtype).removeprefix("torch.")))
-    made = host.TensorDescriptor(tensor, list(tensor.shape), [*strides, 1], shape, layout)
-    made.base = Address(tensor)
-    return made
-
-
-class Blocks:
-    """TensorDescriptors of tensors of one shape and strides, remembered by their address, which comes back: making one
-    takes longer than a launch."""
-
-    def __init__(self, rows: int, width: int) -> None:
-        self.rows, self.width = rows, width
-        self.made: dict[int, Any] = {}
-
-    def of(self, tensor: torch.Tensor) -> Any:
-        address = tensor.data_ptr()
-        found = self.made.get(address)
-        if found is None:
-            if len(self.made) >= MAX_BLOCKS:
-                self.made.clear()
-            found = self.made[address] = make_block(tensor, self.rows, self.width)
-        return found
-
-
-MAX_BLOCKS = 1024
-
-
 def is_readable(tensor: torch.Tensor) -> bool:
-    """Whether TMA can read a tensor at an aligned address: a unit last stride, the others of multiples of 16 bytes."""
+    """Whether TMA can read a tensor: an aligned address, a unit last stride, the others of multiples of 16 bytes."""
     strides = tensor.stride()
-    return strides[3] == 1 and all(
-        n == 1 or (s > 0 and s % 8 == 0) for n, s in zip(tensor.shape[:3], strides[:3], strict=True)
+    return (
+        tensor.data_ptr() % 16 == 0
+        and strides[3] == 1
+        and all(n == 1 or (s > 0 and s % 8 == 0) for n, s in zip(tensor.shape[:3], strides[:3], strict=True))
     )
 
 
@@ -181,14 +139,14 @@ def programs(device: torch.device) -> int:
     return cuda.get_device_properties(device).multi_processor_count
 
 
-def forward_blocks(dims: Forward) -> tuple[Blocks, Blocks, Blocks, Blocks]:
-    """Of q, k, v and out."""
-    return (
-        Blocks(64, dims.width),
-        Blocks(dims.step, dims.width),
-        Blocks(dims.step, dims.value_width),
-        Blocks(64, dims.value_width),
-    )
+def contiguous(shape: torch.Size) -> tuple[int, ...]:
+    """The strides of a contiguous [B, H, L, D]."""
+    return shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1
+
+
+def block_of(shape: torch.Size, strides: tuple[int, ...], dtype: torch.dtype, rows: int, width: int) -> Blocks:
+    """Blocks [1, 1, rows, width] of a tensor of 16-bit elements; past the head dim there are zeros."""
+    return Blocks(Form(tuple(shape), strides, dtype, (1, 1, rows, width), min(128, 2 * width)))
 
 
 class ForwardConstants(NamedTuple):
@@ -206,31 +164,49 @@ def forward_constants(dims: Forward, live: bool) -> ForwardConstants:
 
 
 class ForwardPlan:
-    """All about a launch of the forward kernel but addresses and the scale, for one form of q, k, v and descriptor."""
+    """All about a launch of the forward kernel but addresses and the scale, for one form of q, k, v and descriptor.
 
-    def __init__(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:
+    `section` and constants by name are for whoever tunes the kernel."""
+
+    def __init__(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, section: int | None = None,
+        **constants: int,
+    ) -> None:  # fmt: skip
         batch, heads, rows, dim = q.shape
         group, value_dim = heads // k.shape[1], v.shape[3]
         dims = forward_dims(dim, value_dim)
         assert dims is not None, "what `choose` says"
         table, stride, positions, live = tested(desc, "forward")
         work = -(-rows // TILE) * batch * heads
-        section = group * max(1, L2_BYTES // (k.shape[2] * (dim + value_dim) * k.element_size()))
-        self.kernel = kernels(desc.module).forward
-        self.compiled: Any = None
-        self.grid = (min(programs(q.device), work), 1, 1)
+        section = section or group * max(1, L2_BYTES // (k.shape[2] * (dim + value_dim) * k.element_size()))
         self.copied = tuple(not is_readable(tensor) for tensor in (q, k, v))
-        self.blocks = forward_blocks(dims)
+        self.copies = any(self.copied)
         out = like(q, value_dim)
         self.out_shape, self.out_stride = out.shape, out.stride()
         self.lse_shape = (batch, heads, rows)
         tensors = (table, desc.row_count, desc.row_index, desc.row_live, desc.row_order)
         self.offsets = tuple(tensor.data_ptr() - desc.memory.data_ptr() for tensor in tensors)
-        self.numbers = (
+        blocks = [
+            block_of(x.shape, contiguous(x.shape) if copied else x.stride(), q.dtype, length, width)
+            for x, copied, length, width in zip(
+                (q, k, v, out),
+                (*self.copied, False),
+                (64, dims.step, dims.step, 64),
+                (dims.width, dims.width, dims.value_width, dims.value_width),
+                strict=True,
+            )
+        ]
+        numbers = (
             stride, positions, desc.widths[0],
             rows, batch * heads, heads, group, *desc.mask_strides, min(section, batch * heads),
         )  # fmt: skip
-        self.constants = forward_constants(dims, live)
+        self.forward = Launcher(
+            kernels(desc.module).forward,
+            (min(programs(q.device), work), 1, 1),
+            (*blocks, torch.float32, *[torch.int32] * 6, *numbers, float),
+            forward_constants(dims, live)._replace(**constants),
+            q.device,
+        )
 
     def launch(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor, scale: float
@@ -239,24 +215,21 @@ class ForwardPlan:
         device = q.device
         out = torch.empty_strided(self.out_shape, self.out_stride, dtype=q.dtype, device=device)
         lse = torch.empty(self.lse_shape, dtype=torch.float32, device=device)
-        q, k, v = (
-            x.clone(memory_format=torch.contiguous_format) if copied or x.data_ptr() % 16 else x
-            for x, copied in zip((q, k, v), self.copied, strict=True)
-        )
-        of_q, of_k, of_v, of_out = self.blocks
-        blocks = of_q.of(q), of_k.of(k), of_v.of(v), of_out.of(out)
+        if self.copies:
+            q, k, v = (copy(x) if copied else x for x, copied in zip((q, k, v), self.copied, strict=True))
         drawn = counter(device)
         memory = desc.memory.data_ptr()
-        if self.compiled is None:
-            # Triton compiles for pointers that are aligned and for any numbers: all launches of the plan are alike.
-            pointers: list[Any] = [lse, drawn, *(desc.memory[offset // 4 :] for offset in self.offsets)]
-            self.compiled = self.kernel[self.grid](
-                *blocks, *pointers, *self.numbers, scale, *self.constants, num_warps=4
-            )
-        else:
-            pointers = [lse.data_ptr(), drawn.data_ptr(), *(memory + offset for offset in self.offsets)]
-            self.compiled[self.grid](*blocks, *pointers, *self.numbers, scale, *self.constants)
+        self.forward(
+            q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), lse.data_ptr(), drawn.data_ptr(),
+            *[memory + offset for offset in self.offsets],
+            scale,
+        )  # fmt: skip
         return out, lse
+
+
+def copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A contiguous copy, whose address TMA takes."""
+    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 _plans: dict[tuple[object, ...], ForwardPlan] = {}
@@ -270,6 +243,7 @@ def launch_forward(
     key = (
         desc.module, desc.layout, q.dtype, q.device,
         q.shape, q.stride(), k.shape, k.stride(), v.shape, v.stride(),
+        q.data_ptr() % 16, k.data_ptr() % 16, v.data_ptr() % 16,
     )  # fmt: skip
     plan = _plans.get(key)
     if plan is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 
-from cmir.runtime.hopper import is_readable, kernels, programs, tested
+from cmir.runtime.hopper import contiguous, copy, is_readable, kernels, programs, tested
 from cmir.runtime.hopper_dims import backward_dims
+from cmir.runtime.launcher import Blocks, Form, Launcher
 from cmir.runtime.tensors import like
 
 if TYPE_CHECKING:
@@ -26,55 +25,7 @@ LINE = 64
 CONSUMER_REGISTERS = 240
 """Registers a thread of the two consumers: with 24 for the producer, all that a multiprocessor has."""
 
-MAX_PLANS = MAX_BLOCKS = 1024
-
-
-class Form(NamedTuple):
-    """A tensor but for its address, and the block of it that TMA moves."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: torch.dtype
-    block: tuple[int, ...]
-    swizzle: int
-    """Bytes of the pattern in which shared memory has a block's lines."""
-
-
-class Address:
-    """What Triton asks of the base of a TensorDescriptor."""
-
-    def __init__(self, address: int, dtype: torch.dtype) -> None:
-        self.address, self.dtype = address, dtype
-
-    def data_ptr(self) -> int:
-        return self.address
-
-
-class Blocks:
-    """TensorDescriptors of one form, remembered by the address of the tensor, which comes back."""
-
-    def __init__(self, form: Form) -> None:
-        self.form = form
-        self.made: dict[int, Any] = {}
-
-    def at(self, address: int) -> Any:
-        found = self.made.get(address)
-        if found is None:
-            if len(self.made) >= MAX_BLOCKS:
-                self.made.clear()
-            found = self.made[address] = make_block(self.form, address)
-        return found
-
-
-def make_block(form: Form, address: int) -> Any:
-    """The TensorDescriptor of a tensor at an address."""
-    gl: Any = import_module("triton.experimental.gluon.language")
-    host: Any = import_module("triton.experimental.gluon.nvidia.hopper")
-    # Where there is one of something, its stride is never used, and need not be one that TMA takes.
-    strides = [s if n > 1 else 16 for n, s in zip(form.shape, form.strides, strict=True)]
-    layout = gl.NVMMASharedLayout(form.swizzle, 8 * form.dtype.itemsize, len(form.shape))
-    base = Address(address, form.dtype)
-    return host.TensorDescriptor(base, list(form.shape), [*strides[:-1], 1], list(form.block), layout)
+MAX_PLANS = 1024
 
 
 def splits_of(tiles: int, group: int, processors: int) -> int:
@@ -88,10 +39,6 @@ def is_near(widths: tuple[int, int], tiles: int) -> bool:
     """Whether the lists of `tiles` tiles are short: they have room for an eighth of them, on one axis or the other. A
     program then takes a small part of the time of all, whichever tile it has."""
     return 8 * min(widths) <= tiles
-
-
-def contiguous(shape: torch.Size) -> tuple[int, ...]:
-    return shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1
 
 
 class BackwardPlan:
@@ -111,12 +58,6 @@ class BackwardPlan:
         padded = -(-rows // KEYS) * KEYS
         splits = splits or splits_of(tiles * (KEYS // dims.keys), group, programs(q.device))
         module = kernels(desc.module)
-        self.kernels = (
-            module.backward_begin,
-            module.backward_wide if dims.wide else module.backward,
-            module.backward_end,
-        )
-        self.compiled: list[Any] = [None, None, None]
 
         # fp32 memory: statistics of rows, the accumulator of dq, and those of dk and dv where programs share them.
         of_stats, of_q = 2 * batch * heads * padded, batch * heads * padded * width
@@ -129,6 +70,7 @@ class BackwardPlan:
         self.sums = 4 * of_stats, 4 * (of_stats + (of_q if of_k else 0)), 4 * (of_stats + of_k + (of_q if of_k else 0))
         self.gradients = [(x.shape, x.stride()) for x in (like(q, dim), like(k, dim), like(v, value_dim))]
         self.copied = [not is_readable(x) for x in (q, k, v, dout)]
+        self.copies = any(self.copied)
         strides = [contiguous(x.shape) if c else x.stride() for x, c in zip((q, k, v, dout), self.copied, strict=True)]
         if splits == 1:
             kept = [
@@ -148,33 +90,48 @@ class BackwardPlan:
             Form((of_q // 256, 256), (256, 1), torch.float32, (dims.leaving // 4, 256), 0),
             *kept,
         ]
-        self.blocks = [Blocks(form) for form in forms]
+        blocks = [Blocks(form) for form in forms]
 
         table, stride, positions, _ = tested(desc, "backward")
         tensors = (table, desc.col_count, desc.col_index, desc.col_live, desc.col_order)
         self.offsets = [tensor.data_ptr() - desc.memory.data_ptr() for tensor in tensors]
-        # Of the three kernels: the types of pointers, the numbers, and the constants after them; and the grids.
-        self.types = (
-            (*[q.dtype] * 2, *[torch.float32] * 4, *[torch.int32] * 2),
-            (*[torch.int32] * 6,),
-            (*[torch.float32] * 3, *[q.dtype] * 3),
-        )
         near = int(is_near(desc.widths, column_tiles))
-        self.numbers = (
-            (
-                *(*out.stride()[:3], *strides[3][:3], rows, heads, (of_q + of_k + of_v) // LINE),
-                *(stride, positions, column_tiles, desc.masks),
-            ),
-            (stride, positions, desc.widths[1], rows, cols, batch, kv_heads, group, splits, *desc.mask_strides, near),
-            (*(step for _, steps in self.gradients for step in steps[:3]), rows, cols, batch, heads, kv_heads),
-        )
-        self.constants = ((value_dim, has_dlse), (CONSUMER_REGISTERS,), (dim, value_dim))
-        blocks_q, blocks_k = (-(-n // QUERIES) * batch * h for n, h in ((rows, heads), (cols, kv_heads)))
-        self.grids = (
+        fp32, int32, device = torch.float32, torch.int32, q.device
+        self.begin = Launcher(
+            module.backward_begin,
             (padded // QUERIES * batch * heads, 1, 1),
+            (
+                *[q.dtype] * 2, *[fp32] * 4, *[int32] * 2,
+                *out.stride()[:3], *strides[3][:3], rows, heads, (of_q + of_k + of_v) // LINE,
+                stride, positions, column_tiles, desc.masks,
+            ),
+            (value_dim, has_dlse),
+            device,
+        )  # fmt: skip
+        self.steps = Launcher(
+            module.backward_wide if dims.wide else module.backward,
             (tiles * splits * (KEYS // dims.keys), 1, 1),
+            (
+                *blocks, *[int32] * 6,
+                stride, positions, desc.widths[1],
+                rows, cols, batch, kv_heads, group, splits, *desc.mask_strides, near,
+                float, float,
+            ),
+            (CONSUMER_REGISTERS,),
+            device,
+        )  # fmt: skip
+        blocks_q, blocks_k = (-(-n // QUERIES) * batch * h for n, h in ((rows, heads), (cols, kv_heads)))
+        self.end = Launcher(
+            module.backward_end,
             (blocks_q + (2 * blocks_k if splits > 1 else 0), 1, 1),
-        )
+            (
+                *[fp32] * 3, *[q.dtype] * 3,
+                *(step for _, steps in self.gradients for step in steps[:3]), rows, cols, batch, heads, kv_heads,
+                float,
+            ),
+            (dim, value_dim),
+            device,
+        )  # fmt: skip
 
     def launch(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
@@ -186,35 +143,25 @@ class BackwardPlan:
         dq, dk, dv = (
             torch.empty_strided(shape, stride, dtype=q.dtype, device=device) for shape, stride in self.gradients
         )
-        q, k, v, dout = (
-            x.clone(memory_format=torch.contiguous_format) if copied or x.data_ptr() % 16 else x
-            for x, copied in zip((q, k, v, dout), self.copied, strict=True)
-        )
+        if self.copies:
+            q, k, v, dout = (copy(x) if copied else x for x, copied in zip((q, k, v, dout), self.copied, strict=True))
         if dlse is not None and dlse.data_ptr() % 16:
-            dlse = dlse.clone()
-        stats, of_out, of_lse, of_grad = memory.data_ptr(), out.data_ptr(), lse.data_ptr(), dout.data_ptr()
+            dlse = copy(dlse)
+        stats, of_lse, of_grad = memory.data_ptr(), lse.data_ptr(), dout.data_ptr()
         of_dq, of_dk, of_dv = dq.data_ptr(), dk.data_ptr(), dv.data_ptr()
-        dq_sum, dk_sum, dv_sum = sums = [stats + offset for offset in self.sums]
-        schedule = [desc.memory.data_ptr() + offset for offset in self.offsets]
+        dq_sum, dk_sum, dv_sum = (stats + offset for offset in self.sums)
+        described = desc.memory.data_ptr()
+        schedule = [described + offset for offset in self.offsets]
         hull = stats + self.hull
         of_dlse = of_lse if dlse is None else dlse.data_ptr()
-        self._launch(0, (), (of_out, of_grad, of_lse, of_dlse, stats, dq_sum, schedule[0], hull), ())
+        self.begin(out.data_ptr(), of_grad, of_lse, of_dlse, stats, dq_sum, schedule[0], hull)
         kept = (of_dk, of_dv) if self.splits == 1 else (dk_sum, dv_sum)
-        moved = (q.data_ptr(), k.data_ptr(), v.data_ptr(), of_grad, stats, dq_sum, *kept)
-        blocks = [blocks.at(place) for blocks, place in zip(self.blocks, moved, strict=True)]
-        self._launch(1, blocks, (*schedule, hull), (scale * _LOG2_E, scale))
-        self._launch(2, (), (*sums, of_dq, of_dk, of_dv), (scale,))
+        self.steps(
+            q.data_ptr(), k.data_ptr(), v.data_ptr(), of_grad, stats, dq_sum, *kept, *schedule, hull,
+            scale * _LOG2_E, scale,
+        )  # fmt: skip
+        self.end(dq_sum, dk_sum, dv_sum, of_dq, of_dk, of_dv, scale)
         return dq, dk, dv
-
-    def _launch(self, which: int, blocks: Sequence[Any], addresses: Sequence[int], scales: Sequence[float]) -> None:
-        kernel, compiled, grid = self.kernels[which], self.compiled[which], self.grids[which]
-        numbers, constants = self.numbers[which], self.constants[which]
-        if compiled is None:
-            # Triton compiles for aligned pointers and the plan's own numbers: all launches of the plan are alike.
-            pointers = [Address(place, dtype) for place, dtype in zip(addresses, self.types[which], strict=True)]
-            self.compiled[which] = kernel[grid](*blocks, *pointers, *numbers, *scales, *constants, num_warps=4)
-        else:
-            compiled[grid](*blocks, *addresses, *numbers, *scales, *constants)
 
 
 _plans: dict[tuple[object, ...], BackwardPlan] = {}
@@ -229,6 +176,7 @@ def launch_backward(
     key = (
         desc.module, desc.layout, q.dtype, q.device, q.shape, q.stride(), k.shape, k.stride(),
         v.shape, v.stride(), out.stride(), dout.stride(), dlse is None,
+        q.data_ptr() % 16, k.data_ptr() % 16, v.data_ptr() % 16, dout.data_ptr() % 16,
     )  # fmt: skip
     plan = _plans.get(key)
     if plan is None:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from cmir.errors import CmirError
+from cmir.runtime.driver import MOVES, direct_of
 
 
 @functools.cache
@@ -88,10 +89,30 @@ def zeros_to_return(count: int, device: torch.device) -> torch.Tensor | None:
 
 Argument = torch.Tensor | int | float
 
-Compiled = tuple[Any, tuple[object, ...]]
-"""What Triton compiled, and the constants that follow its arguments."""
 
-_launchers: dict[tuple[object, ...], Compiled] = {}
+class Ready:
+    """What Triton compiled for one form of arguments, to launch again.
+
+    `tail`: the constants that follow the arguments."""
+
+    def __init__(self, compiled: Any, arguments: Sequence[object], tail: tuple[object, ...]) -> None:
+        self._compiled, self._tail = compiled, tail
+        kinds: list[str] = list(getattr(compiled.src, "signature", {}).values())
+        self._moving = [place for place, kind in enumerate(kinds[: len(arguments)]) if kind != "constexpr"]
+        fixed = [MOVES if place in self._moving else argument for place, argument in enumerate(arguments)]
+        self._direct = direct_of(compiled, fixed)
+        self._every = len(self._moving) == len(arguments)
+
+    def __call__(self, grid: tuple[int, int, int], stream: int, arguments: Sequence[int | float]) -> None:
+        """The next launch of this form; addresses stand for tensors."""
+        if self._direct is not None:
+            moving = arguments if self._every else [arguments[place] for place in self._moving]
+            if self._direct(grid, stream, moving):
+                return
+        self._compiled[grid](*arguments, *self._tail, stream=stream)
+
+
+_ready: dict[tuple[object, ...], Ready] = {}
 """By kernel, device, constants and form of the arguments."""
 
 
@@ -102,15 +123,14 @@ def launch(
     constants: Mapping[str, int],
     options: Mapping[str, int],
     device: torch.device,
-) -> Compiled | None:
+) -> Ready | None:
     """`kernel[grid](*arguments, **constants, **options)` on the current stream of `device`, which is current.
 
     The first launch of a form goes through Triton, which binds, inspects and hashes every argument. Later ones go
     straight to the kernel that it compiled: half the host's time or less. Our key tells apart all that Triton compiles
     apart, and a little more, so that a kernel never gets arguments that it was not compiled for.
 
-    Returns what was launched, for callers whose own key tells as much apart: `compiled[grid](*arguments, *tail)` is the
-    next launch of this form, where addresses may stand for tensors. None in the interpreter.
+    Returns what was launched, for callers whose own key tells as much apart. None in the interpreter.
     """
     if interpreting():
         kernel[grid](*arguments, **constants, **options)
@@ -123,14 +143,15 @@ def launch(
         *map(form, arguments),
         *[arguments[place] for place in _constant_places(kernel) if place < len(arguments)],
     )
-    found = _launchers.get(key)
+    found = _ready.get(key)
     if found is None:
         compiled = kernel[grid](*arguments, **constants, **options)
         names: list[str] = kernel.arg_names
-        found = _launchers[key] = compiled, tuple(constants[name] for name in names[len(arguments) :])
+        tail = tuple(constants[name] for name in names[len(arguments) :])
+        found = _ready[key] = Ready(compiled, arguments, tail)
     else:
-        compiled, tail = found
-        compiled[grid](*arguments, *tail)
+        places = [x.data_ptr() if isinstance(x, torch.Tensor) else x for x in arguments]
+        found(grid, current_stream(device), places)
     return found
 
 

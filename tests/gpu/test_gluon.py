@@ -135,6 +135,67 @@ def test_a_graph_replays_the_backward_pass() -> None:
         assert all(error(a, b) < TOLERANCE for a, b in zip(results, run(), strict=True))
 
 
+@pytest.mark.parametrize("wide", ["qkv", "q", "v"])
+def test_views_at_any_address(wide: str) -> None:
+    """TMA takes addresses of multiples of 16 bytes. A view elsewhere is copied, and has other strides then: a call with
+    the aligned view beside it, of the same shape and strides, comes before and after."""
+    mask, n = zoo.load("causal"), 300
+    desc = mask.describe(rows=n, device=DEVICE).check()
+    tensors = make_tensors(1, (4, 2), n, n, 64, BF16)
+    room = {name: x.new_empty((*x.shape[:3], 256)) for name, x in zip("qkvo", tensors, strict=False)}
+    for first in (8, 1, 8, 3, 0):
+        views = []
+        for (name, memory), x in zip(room.items(), tensors, strict=False):
+            at = first if name in wide or name == "o" else 16
+            views.append(memory[..., at : at + 64])
+            views[-1].copy_(x)
+        check_attention(gluon, desc, mask.dense(rows=n, cols=n)[None, None], (*views, tensors[4]), with_lse=True)
+    # The gradient of out as such a view, too, which autograd gives on as it is.
+    inputs = [x.detach().requires_grad_() for x in tensors[:3]]
+    out = gluon(*inputs, desc)
+    want = torch.autograd.grad(out, inputs, tensors[3], retain_graph=True)
+    for first in (8, 1, 8):
+        view = room["o"][..., first : first + 64].copy_(tensors[3])
+        got = torch.autograd.grad(out, inputs, view, retain_graph=True)
+        assert all(error(a, b) < TOLERANCE for a, b in zip(got, want, strict=True)), first
+
+
+def test_launches_are_direct_and_a_profiler_sees_them_all_the_same() -> None:
+    import triton
+
+    from cmir.runtime import hopper, hopper_backward, launch
+
+    mask, n = zoo.load("causal"), 300
+    hopper._plans.clear()
+    hopper_backward._plans.clear()
+    launch._ready.clear()
+    tensors = make_tensors(1, (4, 2), n, n, 64, BF16)
+    inputs = [x.detach().requires_grad_() for x in tensors[:3]]
+
+    def run() -> tuple[torch.Tensor, ...]:
+        desc = mask.describe(rows=n, device=DEVICE)
+        out = gluon(*inputs, desc)
+        return (out, *torch.autograd.grad(out, inputs, tensors[3]))
+
+    first = run()  # Triton's launches
+    (forward,), (backward,) = hopper._plans.values(), hopper_backward._plans.values()
+    launchers = [forward.forward, backward.begin, backward.steps, backward.end]
+    assert all(launcher._direct is not None for launcher in launchers)
+    assert all(ready._direct is not None for ready in launch._ready.values())
+    seen: list[str] = []
+    hooks = triton.knobs.runtime.launch_enter_hook
+    hook = lambda metadata: seen.append(metadata.get()["name"])  # noqa: E731
+    for watched in (False, True, False):
+        if watched:
+            hooks.add(hook)
+        try:
+            found = run()
+        finally:
+            hooks.remove(hook)
+        assert all(error(a, b) < TOLERANCE for a, b in zip(found, first, strict=True))
+    assert seen == ["preprocess", "forward", "backward_begin", "backward", "backward_end"]
+
+
 def test_many_heads() -> None:
     """More of them than a grid's second dimension holds."""
     mask, n = zoo.load("causal"), 3

@@ -88,6 +88,17 @@ def compile_kernel(kernel, *arguments, **options):
     return kernel.warmup(*arguments, grid=(1,), **options)
 
 
+def compile_launcher(launcher):
+    """The kernel of a `cmir.runtime.launcher.Launcher`, compiled; what it packs of arguments is what the PTX reads."""
+    from cmir.runtime.driver import block_of
+
+    moving = [1024 if movement is not float else 0.1 for movement in launcher.moving]
+    compiled = compile_kernel(launcher.kernel, *launcher.given(moving), *launcher.constants, num_warps=4)
+    block = block_of(compiled.asm["ptx"], list(compiled.src.signature.values()), launcher.fixed)
+    assert block is not None, "Triton would have to launch it"
+    return compiled
+
+
 def ptxas_log(compiled) -> str:
     """What ptxas says of a compiled kernel."""
     from triton.backends.nvidia.compiler import get_ptxas

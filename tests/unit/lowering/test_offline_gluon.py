@@ -13,6 +13,7 @@ from cmir.runtime.hopper_dims import MOST_SHARED
 
 FORWARD = """
 import sys
+from types import SimpleNamespace
 import offline
 offline.install()
 import torch
@@ -20,15 +21,18 @@ from cmir.runtime import hopper
 from cmir.runtime.hopper_dims import forward_dims
 from cmir.runtime.loader import load
 
-name, dims = sys.argv[1], forward_dims(int(sys.argv[2]), int(sys.argv[3]))
-module, i32 = load(offline.zoo_mask(name).source("gluon")), torch.int32
-tensor = torch.empty(1, 8, 1024, 512, dtype=torch.bfloat16)
-blocks = [blocks.of(tensor) for blocks in hopper.forward_blocks(dims)]
-numbers = [0, 1024, 8, 1024, 8, 8, 1, 0, 0, 8, 0.1]
-compiled = offline.compile_kernel(
-    module.forward, *blocks, torch.float32, *[i32] * 6, *numbers, *hopper.forward_constants(dims, name == "clear"),
-    num_warps=4,
+name, dim, value_dim = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+mask, dims = offline.zoo_mask(name), forward_dims(dim, value_dim)
+module, memory = load(mask.source("gluon")), torch.empty(1, 1, 1, dtype=torch.int32)
+hopper.kernels, hopper.programs = lambda _: module, lambda _: 132
+desc = SimpleNamespace(
+    module=module, signature=mask.signature, rows=1024, cols=1024, view=lambda _: memory, bits=memory, memory=memory,
+    row_count=memory, row_index=memory, row_live=memory, row_order=memory, widths=(8, 8), mask_strides=(0, 0),
 )
+q = torch.empty(1, 8, 1024, dim, dtype=torch.bfloat16)
+v = torch.empty(1, 8, 1024, value_dim, dtype=torch.bfloat16)
+launcher = hopper.ForwardPlan(q, q, v, desc).forward
+compiled = offline.compile_launcher(launcher)
 assert compiled.metadata.shared - dims.shared in range(2048), (compiled.metadata.shared, dims.shared)
 offline.require_parallel_products(compiled)
 print(compiled.metadata.shared, *offline.registers_and_spills(compiled))

@@ -32,13 +32,8 @@ q = torch.empty(1, 8, 1, dim, dtype=torch.bfloat16).expand(batch, 8, 1024, dim)
 k = q[:, :4]
 out = torch.empty(1, 8, 1, value_dim, dtype=torch.bfloat16).expand(batch, 8, 1024, value_dim)
 plan = hopper_backward.BackwardPlan(q, k, out[:, :4], out, out, True, desc)
-blocks = [blocks.at(1024) for blocks in plan.blocks]
-for which, kernel in enumerate(plan.kernels):
-    pointers = [hopper_backward.Address(1024, dtype) for dtype in plan.types[which]]
-    compiled = offline.compile_kernel(
-        kernel, *(blocks if which == 1 else []), *pointers, *plan.numbers[which],
-        *[[], [0.1] * 2, [0.1]][which], *plan.constants[which], num_warps=4,
-    )
+for launcher in (plan.begin, plan.steps, plan.end):
+    compiled = offline.compile_launcher(launcher)
     offline.require_parallel_products(compiled)
     print(plan.splits, compiled.metadata.shared, offline.registers_and_spills(compiled)[1])
 """

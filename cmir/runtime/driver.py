@@ -1,0 +1,272 @@
+"""Launches of compiled kernels by one call of the CUDA driver, their parameters packed as the kernel reads them.
+
+Triton's own launch looks at every argument again and encodes every TMA descriptor anew: most of what an attention pass
+costs the host. But of the arguments of a plan only addresses and a scale change from call to call:
+
+    direct = direct_of(compiled, [MOVES, MOVES, 4096, 32, MOVES])      # after the first launch, which is Triton's
+    direct(grid, stream, [pointer, pointer, scale])                    # False: not launched, let Triton do it
+
+Which parameters there are the kernel's PTX says, and it must be what Triton's signature of the kernel says too:
+
+    .param .u64 .ptr .global .align 1 name     a pointer
+    .param .u32 name                           a number of 4 bytes; and so on
+    .param .align 64 .b8 name[128]             a TMA descriptor; after it its shape, of u32, and its strides, of u64
+    .param .u64 ...                            last, Triton's own: scratch memory, which our kernels have none of
+
+Where they differ, where Triton takes part in a launch (scratch memory, clusters, a profiler's hooks), and where the
+driver refuses, there is no direct launch: Triton makes it, or says what is wrong. The driver gets a pointer to each
+parameter (cuLaunchKernel of the CUDA Driver API): only it knows where they lie for the kernel, since ptxas aligns TMA
+descriptors in the bank of constants, not in the block of parameters.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+import struct
+import threading
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+MOVES: Final = object()
+"""In place of an argument: every launch gives its own."""
+
+_MAP_BYTES = 128
+"""Of a CUtensorMap."""
+
+_SCRATCH = 2
+"""Most parameters that Triton adds at the end."""
+
+_USUAL = {
+    "num_ctas": 1, "warp_size": 32, "global_scratch_size": 0, "profile_scratch_size": 0,
+    "launch_cooperative_grid": False, "launch_pdl": False,
+}  # fmt: skip
+"""Of a kernel's metadata: what a launch needs nothing for."""
+
+_SCALARS = {
+    "i8": (".u8", "b"), "i16": (".u16", "h"), "i32": (".u32", "i"), "i64": (".u64", "q"),
+    "u8": (".u8", "B"), "u16": (".u16", "H"), "u32": (".u32", "I"), "u64": (".u64", "Q"),
+    "fp32": (".f32", "f"), "fp64": (".f64", "d"),
+}  # fmt: skip
+"""Triton's types of numbers: how PTX and how `struct` has them."""
+
+
+class Field(NamedTuple):
+    """A parameter: its type in PTX, and how `struct` has it."""
+
+    ptx: str
+    code: str
+
+    @property
+    def size(self) -> int:
+        return struct.calcsize("=" + self.code)
+
+    @property
+    def alignment(self) -> int:
+        return 64 if self.code.endswith("s") else self.size
+
+
+def fields_of(kind: str) -> list[Field] | None:
+    """The parameters that an argument of one of Triton's types becomes; None for a type that is not known here."""
+    if kind.startswith("*"):
+        return [Field(".u64", "Q")]
+    if kind.startswith("tensordesc<"):
+        rank = kind[kind.index("[") + 1 : kind.index("]")].count(",") + 1
+        shape, strides = [Field(".u32", "i")] * rank, [Field(".u64", "q")] * rank
+        return [Field(f".b8[{_MAP_BYTES}]", f"{_MAP_BYTES}s"), *shape, *strides]
+    return [Field(*_SCALARS[kind])] if kind in _SCALARS else None
+
+
+def parameters_of(ptx: str) -> list[str]:
+    """The types of the parameters of the one kernel of a PTX module, in order."""
+    entry = ptx[ptx.index(".entry ") :]
+    listed = entry[entry.index("(") + 1 : entry.index("\n)")]
+    found: list[str] = []
+    for line in listed.splitlines():
+        if match := re.match(r"\s*\.param\s+(?:\.align \d+ )?(\.\w+)\b[^\[]*(\[\d+\])?", line):
+            found.append(match[1] + (match[2] or ""))
+    return found
+
+
+class Group(NamedTuple):
+    """Arguments `begin` to `end` of those that move, side by side: how they are packed, and where."""
+
+    packing: struct.Struct
+    offset: int
+    begin: int
+    end: int
+
+
+class Block(NamedTuple):
+    """Memory for a kernel's parameters: what never changes, in place, and the groups of what does."""
+
+    template: bytes
+    offsets: list[int]
+    """Where each parameter is."""
+    groups: list[Group]
+
+
+def block_of(ptx: str, signature: Sequence[str], arguments: Sequence[object]) -> Block | None:
+    """How the parameters of a kernel are packed.
+
+    Args:
+        ptx: the kernel's PTX.
+        signature: Triton's type of each argument, `constexpr` for what was compiled in.
+        arguments: a number, or MOVES, for each argument; those that are left out at the end were compiled in.
+
+    Returns:
+        None if the PTX does not have the parameters that the signature says, or if an argument that moves was
+        compiled in. A TMA descriptor moves as one `packed_map`.
+    """
+    kinds = list(signature)
+    if len(arguments) > len(kinds) or any(kind != "constexpr" for kind in kinds[len(arguments) :]):
+        return None
+    written: list[tuple[list[Field], object]] = []
+    for kind, value in zip(kinds, arguments, strict=False):
+        fields = fields_of(kind)
+        if kind == "constexpr" and value is not MOVES:
+            continue
+        if fields is None or (len(fields) > 1 and value is not MOVES):
+            return None
+        written.append((fields, value))
+    present = parameters_of(ptx)
+    expected = [field.ptx for fields, _ in written for field in fields]
+    extra = present[len(expected) :]
+    if present[: len(expected)] != expected or len(extra) > _SCRATCH or any(kind != ".u64" for kind in extra):
+        return None
+    template = bytearray()
+    offsets: list[int] = []
+    groups: list[Group] = []
+    format_, start, begin, moving = "=", 0, 0, 0  # of the group that is being made
+    for fields, value in [*written, *[([Field(".u64", "Q")], 0)] * len(extra)]:
+        gap = -len(template) % fields[0].alignment
+        template += bytes(gap)
+        at = len(template)
+        for field in fields:
+            at += -at % field.alignment
+            offsets.append(at)
+            at += field.size
+        size = at - len(template)
+        if value is MOVES:
+            if begin == moving:
+                start = len(template)
+            else:
+                format_ += f"{gap}x"
+            format_ += f"{size}s" if len(fields) > 1 else fields[0].code
+            moving += 1
+            template += bytes(size)
+        else:
+            if begin < moving:
+                groups.append(Group(struct.Struct(format_), start, begin, moving))
+                format_, begin = "=", moving
+            template += struct.pack("=" + fields[0].code, value)
+    if begin < moving:
+        groups.append(Group(struct.Struct(format_), start, begin, moving))
+    return Block(bytes(template), offsets, groups)
+
+
+class Direct:
+    """What launches a kernel that Triton has loaded."""
+
+    def __init__(self, compiled: Any, block: Block) -> None:
+        self.compiled = compiled  # keeps the module loaded
+        self.block = block
+        self._function: int = compiled.function
+        self._threads = 32 * compiled.metadata.num_warps
+        self._shared: int = compiled.metadata.shared
+        self._groups = [(group.packing.pack_into, *group[1:]) for group in block.groups]
+        self._places = threading.local()  # threads launch at the same time, each from a place of its own
+
+    def __call__(self, grid: tuple[int, int, int], stream: int, moving: Sequence[object]) -> bool:
+        """Launches with the arguments that move, in order: whether it did."""
+        if _hooked():
+            return False
+        try:
+            place, pointers = self._places.place
+        except AttributeError:
+            place, pointers = self._places.place = self._new_place()
+        for pack_into, offset, begin, end in self._groups:
+            pack_into(place, offset, *moving[begin:end])
+        x, y, z = grid
+        return not _cuda().cuLaunchKernel(
+            self._function, x, y, z, self._threads, 1, 1, self._shared, stream, pointers, None
+        )
+
+    def _new_place(self) -> tuple[Any, Any]:
+        """Memory for the parameters, and a pointer to each."""
+        block = self.block
+        place = (ctypes.c_char * len(block.template)).from_buffer(bytearray(block.template))
+        first = ctypes.addressof(place)
+        return place, (ctypes.c_void_p * len(block.offsets))(*[first + offset for offset in block.offsets])
+
+
+def direct_of(compiled: Any, arguments: Sequence[object]) -> Direct | None:
+    """What launches `compiled`, which Triton has launched, with `arguments`: a number or MOVES for each but the
+    constants at the end. None where Triton has to do it."""
+    metadata = compiled.metadata
+    if metadata.target.backend != "cuda" or _cuda() is None:
+        return None
+    if any(getattr(metadata, name, usual) != usual for name, usual in _USUAL.items()):
+        return None
+    block = block_of(compiled.asm["ptx"], list(compiled.src.signature.values()), arguments)
+    return None if block is None else Direct(compiled, block)
+
+
+def packed_map(
+    address: int, kind: int, shape: Sequence[int], strides: Sequence[int], itemsize: int, box: Sequence[int],
+    swizzle: int,
+) -> bytes | None:  # fmt: skip
+    """A TMA descriptor as kernels take it: the CUtensorMap, the shape, the strides. None if the driver refuses it.
+
+    Args:
+        address: of the tensor.
+        kind: its CUtensorMapDataType.
+        shape: and `strides`: in elements, the last stride 1.
+        itemsize: bytes of an element.
+        box: what one instruction moves.
+        swizzle: the CUtensorMapSwizzle.
+    """
+    rank = len(shape)
+    room = ctypes.create_string_buffer(2 * _MAP_BYTES)
+    place = -ctypes.addressof(room) % 64  # the driver wants it there
+    sizes = (ctypes.c_uint64 * rank)(*reversed(shape))
+    steps = (ctypes.c_uint64 * max(1, rank - 1))(*[itemsize * step for step in reversed(strides[:-1])])
+    boxes = (ctypes.c_uint32 * rank)(*reversed(box))
+    ones = (ctypes.c_uint32 * rank)(*[1] * rank)
+    interleave, promotion, fill = 0, 2, 0  # none; lines of 128 bytes in the L2 cache; what is outside is zero
+    refused = _cuda().cuTensorMapEncodeTiled(
+        ctypes.addressof(room) + place, kind, rank, address, sizes, steps, boxes, ones, interleave, swizzle,
+        promotion, fill,
+    )  # fmt: skip
+    if refused:
+        return None
+    return struct.pack(f"@{_MAP_BYTES}s{rank}i{rank}q", room.raw[place : place + _MAP_BYTES], *shape, *strides)
+
+
+@functools.cache
+def _cuda() -> Any:
+    """The CUDA driver; None where there is none."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        launch, encode = driver.cuLaunchKernel, driver.cuTensorMapEncodeTiled
+    except (OSError, AttributeError):
+        return None
+    number, pointer = ctypes.c_uint, ctypes.c_void_p
+    launch.argtypes = [pointer, *[number] * 7, pointer, pointer, pointer]
+    encode.argtypes = [pointer, number, number, *[pointer] * 5, *[number] * 4]
+    return driver
+
+
+@functools.cache
+def _runtime() -> Any:
+    knobs: Any = import_module("triton.knobs")
+    return knobs.runtime
+
+
+def _hooked() -> bool:
+    """Whether somebody, a profiler say, wants to see Triton's launches."""
+    runtime = _runtime()
+    enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
+    return bool(getattr(enter, "calls", enter)) or bool(getattr(leave, "calls", leave))
