@@ -162,10 +162,18 @@ def clear_wide(length: int, device: str) -> Case:
 
 def clear_patches(length: int, device: str) -> Case:
     """The mask of `clear_wide`; tokens of the image stand patch by patch, for cmir and for its peers."""
+    return _patched("clear_patches", length, *_grid(length), device)
+
+
+def clear_square(length: int, device: str) -> Case:
+    """CLEAR on a nearly square image of whole patches, text included in the length; likewise patch by patch."""
+    return _patched("clear_square", length, *_square(length - TEXT), device)
+
+
+def _patched(name: str, length: int, height: int, width: int, device: str) -> Case:
     import cmir
 
-    height, width = _grid(length)
-    raster = _clear("clear_patches", length, TEXT, height, width)
+    raster = _clear(name, length, TEXT, height, width)
     patch_rows, patch_columns = PATCH
     place = torch.arange(height * width, device=device)
     patch, inside = place // (patch_rows * patch_columns), place % (patch_rows * patch_columns)
@@ -188,6 +196,19 @@ def _grid(pixels: int) -> tuple[int, int]:
     """Height and width of an image of so many pixels, a power of two: 32K are 128 x 256."""
     height = 1 << (pixels.bit_length() - 1) // 2
     return height, pixels // height
+
+
+def _square(pixels: int) -> tuple[int, int]:
+    """Height and width of the largest image of whole patches that has at most so many pixels, the squarest of those:
+    32K with the text are 168 x 192."""
+    rows, columns = PATCH
+    most = pixels // (rows * columns)
+    count, _, height = max(
+        (high * wide, -abs(rows * high - columns * wide), high)
+        for high in range(1, most + 1)
+        for wide in [most // high]
+    )
+    return rows * height, columns * (count // height)
 
 
 def _clear(name: str, length: int, text: int, height: int, width: int) -> Case:
@@ -333,6 +354,7 @@ SUITES: dict[str, dict[str, Callable[[int, str], Case]]] = {
         "packed_hstu": packed_hstu,
         "clear_wide": clear_wide,
         "clear_patches": clear_patches,
+        "clear_square": clear_square,
         "strided": strided,
     },
     "flashmask": {
@@ -351,7 +373,8 @@ SUITES: dict[str, dict[str, Callable[[int, str], Case]]] = {
     },
 }
 """headline: the four that the README's table is about. more: packed users; CLEAR on 128 x 256 and the like, in raster
-order and by patches; a stride, which is tested by bits. flashmask: the twelve kinds of mask that FlashMask measures."""
+order and by patches, and by patches on a square; a stride, which is tested by bits. flashmask: the twelve kinds of mask
+that FlashMask measures."""
 
 MASKS = SUITES["headline"]
 

@@ -30,6 +30,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -111,13 +112,15 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
         clock.say(f"  cmir: WRONG area {areas}, expected {case.area}")
         return cell
     del desc
+    cell["failed"] |= dict.fromkeys(options.given_up, f"not prepared in {options.patience:.0f} s")
     running: list[tuple[Contender, Any]] = []
     for name in options.peers:
         mine = name.startswith("cmir")
         try:
-            contender = PEERS[name](case, tensors, options.device)
-            described = contender.described()
-            right = compare(contender, described, want, tensors, cell, clock)
+            with Patience(name, options, clock):
+                contender = PEERS[name](case, tensors, options.device)
+                described = contender.described()
+                right = compare(contender, described, want, tensors, cell, clock)
         except Unavailable as error:
             cell["failed"][name] = str(error)
             clock.say(f"  {name}: left out, {error}")
@@ -164,6 +167,32 @@ def measure(case: Case, options: argparse.Namespace, clock: Clock) -> dict[str, 
     for name, phases in cell["ms"].items():
         clock.say(f"  {name}:", ", ".join(f"{phase} {ms:.3f} ms" for phase, ms in phases.items()))
     return cell
+
+
+class Patience:
+    """What a peer has to be compiled and compared in, for a process of one cell: past that, the process begins anew
+    without it. Nothing less ends a kernel that hangs, or a compiler."""
+
+    def __init__(self, peer: str, options: argparse.Namespace, clock: Clock) -> None:
+        self.peer, self.options, self.clock = peer, options, clock
+        self.timer = threading.Timer(options.patience, self.go_on)
+        self.timer.daemon = True
+
+    def __enter__(self) -> None:
+        if len(self.options.mask) == len(self.options.lengths) == 1:
+            self.timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.timer.cancel()
+
+    def go_on(self) -> None:
+        self.clock.say(f"  {self.peer}: not prepared in {self.options.patience:.0f} s; going on without it")
+        peers = ",".join(name for name in self.options.peers if name != self.peer)
+        given_up = ",".join([*self.options.given_up, self.peer])
+        changed = [f"--peers={peers}", f"--given-up={given_up}", f"--budget={self.clock.left}"]
+        sys.stdout.flush()
+        # Of an argument that is given twice the last one counts.
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.operator", *sys.argv[1:], *changed])
 
 
 def compare(
@@ -260,7 +289,7 @@ def of_one_cell(name: str, length: int, path: Path, options: argparse.Namespace,
     settings = {
         "mask": name, "lengths": length, "peers": ",".join(options.peers), "json": path, "rounds": options.rounds,
         "budget": clock.left, "dtype": options.dtype, "heads": options.heads, "kv-heads": options.kv_heads,
-        "dim": options.dim, "device": options.device,
+        "dim": options.dim, "device": options.device, "patience": options.patience,
     }  # fmt: skip
     flags = ["--wait", *(["--graphs"] if options.graphs else [])]
     return ["-m", "benchmarks.operator", *flags, *(f"--{key}={value}" for key, value in settings.items())]
@@ -440,6 +469,14 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         metavar="N",
         help="prepare N cells at a time, each in a process, and time in turn",
     )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=150,
+        help="seconds in which a peer must be compiled and compared, or the cell goes on without it (in a process of "
+        "one cell, as with --processes)",
+    )
+    parser.add_argument("--given-up", type=names(PEERS), default=[], help=argparse.SUPPRESS)
     parser.add_argument("--wait", action="store_true", help="once prepared, wait for a line of input before timing")
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
     parser.add_argument("--heads", type=int, default=32)

@@ -161,7 +161,7 @@ def test_views_at_any_address(wide: str) -> None:
 
 
 def test_launches_are_direct_and_a_profiler_sees_them_all_the_same() -> None:
-    import triton
+    from triton import knobs
 
     from cmir.runtime import hopper, hopper_backward, launch
 
@@ -183,7 +183,7 @@ def test_launches_are_direct_and_a_profiler_sees_them_all_the_same() -> None:
     assert all(launcher._direct is not None for launcher in launchers)
     assert all(ready._direct is not None for ready in launch._ready.values())
     seen: list[str] = []
-    hooks = triton.knobs.runtime.launch_enter_hook
+    hooks = knobs.runtime.launch_enter_hook
     hook = lambda metadata: seen.append(metadata.get()["name"])  # noqa: E731
     for watched in (False, True, False):
         if watched:
