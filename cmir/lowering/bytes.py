@@ -50,6 +50,9 @@ COLUMNS = 8
 LARGEST = 2**62
 """Numbers below it either way have a difference in int64."""
 
+MOST_PARTS = 64
+"""Lines that are compared in one comparison: beyond, to ask eight times is not much more."""
+
 EQ, NE, LT, LE, GT, GE = range(6)
 
 
@@ -204,6 +207,8 @@ class Bytes:
             return None
         truths = [x for x in operands if isinstance(x, Condition)]
         numbers = [x for x in operands if isinstance(x, Number)]
+        if sum(map(_parts, numbers)) > MOST_PARTS:
+            return None
         match op, truths, numbers:
             case arith.CmpiOp(), [x, y], []:
                 return self._same(op, x, y)
@@ -334,8 +339,10 @@ class Bytes:
     def _same(self, op: arith.CmpiOp, x: Condition, y: Condition) -> Condition | None:
         if isinstance(x, Flag) and isinstance(y, Flag):
             return self._joined(op, x, y)
+        if op.predicate.value.data not in (EQ, NE):
+            return None
         differ = self._differ(x, y)
-        return {EQ: self._not(differ), NE: differ}.get(op.predicate.value.data)
+        return differ if op.predicate.value.data == NE else self._not(differ)
 
     def _either(self, p: Condition, x: Condition, y: Condition) -> Condition:
         """`x` where p holds, else `y`."""
@@ -356,6 +363,8 @@ class Bytes:
         if isinstance(x, Line) and isinstance(y, Line) and self._decided(predicate, x, y):
             self._one(op)
             return self._named(op.results[0])
+        if _parts(x) * _parts(y) > MOST_PARTS:
+            return None
         return self._compared(predicate, x, y)
 
     def _compared(self, predicate: int, x: Number, y: Number) -> Condition | None:
@@ -529,6 +538,17 @@ class Bytes:
         ends = (line, self._constant(divisor)) if x.slope > 0 else (self._constant(0), line)
         before = self._lines(LT if x.slope > 0 else LE, *ends)
         return None if before is None else Choice(before, line, other)
+
+
+def _parts(x: Number) -> int:
+    """How many lines a number is made of."""
+    match x:
+        case Line():
+            return 1
+        case Remainder():
+            return 2
+        case Extreme() | Choice():
+            return _parts(x.x) + _parts(x.y)
 
 
 def _more(predicate: int, steps: int) -> int:
