@@ -5,6 +5,7 @@ ask about:
 
     own = pair_rows(i)       every value that reads no column and is used by the rest
     pair_visible(own, i, j)  the rest
+    byte_visible(own, i, j)  the rest for columns j to j + 7, a bit each (`cmir.lowering.bytes`)
     own = tile_rows(i)       the same on ranges (`cmir.lowering.bounds`), of the rows of a tile
     tiles_visible(own, j)
 """
@@ -20,11 +21,21 @@ from xdsl.ir import SSAValue
 
 from cmir.dialects.descriptor import HoldsOp, HullOp, PairOp, PreprocessOp
 from cmir.lowering.bounds import Bounds, Reads, reads_of
+from cmir.lowering.bytes import Bytes
 from cmir.lowering.ssa import INDENT, Statements
 from cmir.lowering.widths import Widths
 
 OWN = "own"
 """The values of the rows, as the second part gets them."""
+
+_ASKED = [
+    f"{INDENT}# pair: every column is asked",
+    f"{INDENT}see = pair_visible(",
+    *(f"{INDENT * 2}{argument}," for argument in (OWN, "i", "eight(j, cols)", "z", "rows", "cols", "META")),
+    f"{INDENT})",
+    f"{INDENT}return packed(see)",
+]
+"""The body of `byte_visible` where no byte is made without asking about its columns."""
 
 
 def hook_bodies(preprocess: PreprocessOp) -> dict[str, list[str]]:
@@ -36,6 +47,7 @@ def hook_bodies(preprocess: PreprocessOp) -> dict[str, list[str]]:
             "row_hull": "tl.zeros_like(i), tl.zeros_like(i)",
             "pair_rows": "(i,)",
             "pair_visible": "j < 0",
+            "byte_visible": "tl.zeros_like(j)",
             "tile_rows": "(i,)",
             "tiles_visible": "tl.min(j, axis=0) < 0, tl.min(j, axis=0) >= 0",
         }
@@ -71,11 +83,16 @@ def _pair(preprocess: PreprocessOp, pair: PairOp) -> dict[str, list[str]]:
             statements.one(op)
     constant = constant_of(pair.holds)
     seen = statements.name(pair.holds.condition) if constant is None else f"tl.full([], {int(constant)}, tl.int1)"
-    rows = [*(INDENT + line for line in statements.preamble()), *rows]
-    own, taken = _handed(rows, [*rest, seen])
+    of_rows = [*rows]
+    bytes_ = Bytes(statements, reads, of_rows)
+    byte = bytes_.byte(pair.body.block, pair.holds.condition) if constant is None else str(-int(constant))
+    asked = _ASKED if byte is None else [*bytes_.lines, f"{INDENT}return {byte}"]
+    rows = [*(INDENT + line for line in statements.preamble()), *(rows if byte is None else of_rows)]
+    own, taken = _handed(rows, [*rest, seen, *asked])
     return {
         "pair_rows": [*rows, f"{INDENT}return {own}"],
         "pair_visible": [*taken, *rest, f"{INDENT}return {seen}"],
+        "byte_visible": asked if byte is None else [*taken, *asked],
     }
 
 

@@ -78,6 +78,10 @@ class Statements:
         """One op."""
         self._op(op, 1)
 
+    def noted(self, text: str, op: Operation) -> None:
+        """A line of one's own, with what `op` says it belongs to."""
+        self._line(text, 1, op)
+
     def fresh_name(self, stem: str) -> str:
         """A name that nothing has yet."""
         self.count += 1

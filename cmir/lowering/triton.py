@@ -227,6 +227,7 @@ _BIT_PARAMETERS = {
     "row_hull": ["i"],
     "pair_rows": ["i"],
     "pair_visible": ["own", "i", "j"],
+    "byte_visible": ["own", "i", "j"],
     "tile_rows": ["i"],
     "tiles_visible": ["own", "j"],
 }

@@ -16,6 +16,9 @@ NO_BREAK: tl.constexpr = tl.constexpr(0x7FFFFFFFFFFFFFFF)
 OVERFLOW: tl.constexpr = tl.constexpr(0x7FFFFFFE)
 """In place of a fact's number in a status word: a list of tiles was too short."""
 
+EIGHTH: tl.constexpr = tl.constexpr(8)
+"""Columns that a thread asks its rows about at once, which make one byte of a word of bits."""
+
 
 @triton.jit
 def wide(value):
@@ -104,6 +107,38 @@ def pair_rows(i, z, rows, cols, META):
 def pair_visible(own, i, j, z, rows, cols, META):
     """Whether rows i, of which `own` is `pair_rows`, see columns j: of a shape that broadcasts to that of both."""
     return j <= i
+
+
+@triton.jit
+def eight(j, cols):
+    """The columns from j on, [8, ...]: the last one in place of those that are not there."""
+    return tl.minimum(j + tl.arange(0, EIGHTH)[:, None, None], cols - 1)
+
+
+@triton.jit
+def packed(see):
+    """The bits that eight columns make: [1, ...] int32 of [8, ...] or what broadcasts to it."""
+    return tl.sum(see.to(tl.int32) << tl.arange(0, EIGHTH)[:, None, None], axis=0, keep_dims=True)
+
+
+# hook: byte_visible
+@triton.jit
+def byte_visible(own, i, j, z, rows, cols, META):
+    """Whether rows i, of which `own` is `pair_rows`, see columns j to j + 7, in bits 0 to 7 of an int32: of a shape
+    that broadcasts to that of both, [1, ...]. Of bits above these, and of columns that are not there, it says nothing.
+
+    j is a multiple of 8 and below cols.
+    """
+    see = pair_visible(
+        own,
+        i,
+        eight(j, cols),
+        z,
+        rows,
+        cols,
+        META,
+    )
+    return packed(see)
 
 
 # hook: tile_rows

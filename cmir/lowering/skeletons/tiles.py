@@ -9,7 +9,7 @@ are looked at. A list has its partial tiles in front and its full ones at the ba
 import triton
 import triton.language as tl
 
-from cmir.lowering.skeletons.rule import pair_rows, pair_visible, row_hull, tile_rows, tiles_visible
+from cmir.lowering.skeletons.rule import EIGHTH, byte_visible, pair_rows, row_hull, tile_rows, tiles_visible
 
 STEP: tl.constexpr = tl.constexpr(16)
 """Tiles that a program of `preprocess` handles at once, a *chunk*: a multiple of 16, here one word of tile states."""
@@ -26,10 +26,6 @@ core of full tiles."""
 
 LOOKED: tl.constexpr = tl.constexpr(8)
 """Slots of which those near a chunk are found at once."""
-
-
-EIGHTH: tl.constexpr = tl.constexpr(8)
-"""Columns that a thread asks its rows about at once, which make one byte of a word of bits."""
 
 
 @triton.jit
@@ -276,11 +272,11 @@ def list_bits(
         META,
     )
 
-    # [EIGHTH, parts, lanes]: a thread has all of the first, so that nothing leaves it before a tile is done.
+    # [1, parts, lanes], beside the EIGHTH of a byte: a thread has all of these, so that nothing leaves it before a tile
+    # is done.
     ROWS: tl.constexpr = 32 if TILE_M > 32 else TILE_M
     AT_ONCE: tl.constexpr = 32 // TILE_N if TILE_N < 32 else 1  # tiles of one word
     WORDS: tl.constexpr = TILE_N * AT_ONCE // 32
-    bit = tl.arange(0, EIGHTH)[:, None, None]
     lane = tl.arange(0, 4 * ROWS)[None, None, :]
     line = tile * TILE_M + tl.arange(0, TILE_M // ROWS)[None, :, None] * ROWS + lane // 4
     fourth = lane % 4  # of the 32 columns of a word
@@ -318,16 +314,15 @@ def list_bits(
                 seen = tl.zeros_like(line)  # a byte for each word
                 for word in range(WORDS):
                     column = (first_word + word) * 32 + fourth * EIGHTH
-                    see = pair_visible(
+                    see = byte_visible(
                         of_rows,
                         row,
-                        tl.minimum(column + bit, cols - 1),
+                        tl.minimum(column, (cols - 1) // EIGHTH * EIGHTH),
                         z,
                         rows,
                         cols,
                         META,
                     )
-                    see = tl.sum(see.to(tl.int32) << bit, axis=0, keep_dims=True)
                     exist = (1 << tl.maximum(tl.minimum(cols - column, EIGHTH), 0)) - 1
                     seen |= tl.where(line < rows, see & exist, 0) << (8 * word)
                 each = tl.arange(0, WORDS)[:, None, None]

@@ -26,6 +26,13 @@
 // CHECK-NEXT:     seen_2 = at_1_near <= j  # pair: all.0
 // CHECK:          at_{{[0-9]+}} = table_entry(meta_keep, stride_keep, j, z)  # pair: all.0
 // CHECK:          return seen_{{.*}}
+// CHECK:      def byte_visible(
+// CHECK:          # pair: every column is asked
+// CHECK-NEXT:     see = pair_visible(
+// CHECK-NEXT:         own,
+// CHECK-NEXT:         i,
+// CHECK-NEXT:         eight(j, cols),
+// CHECK:          return packed(see)
 // CHECK:      def visible_forward(
 // CHECK-NEXT:     # bits: region all clause 0
 // CHECK-NEXT:     first = table + slots[0] + start // 32

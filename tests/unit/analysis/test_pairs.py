@@ -85,5 +85,5 @@ def test_clear_in_patches_asks_few_comparisons() -> None:
     statics = {"radius": 16, "height": 128, "width": 256, "text": 512}
     mask = cmir.compile(zoo.path("clear"), statics=statics, layout=layouts.Patch((128, 256), (8, 16), after=512))
     text = mask.source()
-    pair = text[text.index("def pair_visible") : text.index("def tile_rows")]
+    pair = text[text.index("def pair_visible") : text.index("def eight")]
     assert pair.count("seen_") < 80  # 34 clauses of up to 5 literals

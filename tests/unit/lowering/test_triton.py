@@ -91,7 +91,7 @@ def test_formatted_and_standing_alone(name: str, statics: dict[str, int]) -> Non
 @pytest.mark.parametrize(("name", "statics"), MASKS, ids=IDS)
 def test_every_generated_line_says_where_it_came_from(name: str, statics: dict[str, int]) -> None:
     source = functions(compiled(name, statics).source("triton"))
-    for hook in ("store_row_slots", "store_col_slots", "row_hull", "pair_visible"):
+    for hook in ("store_row_slots", "store_col_slots", "row_hull", "pair_visible", "byte_visible"):
         body = source[hook].split("):\n", 1)[1].splitlines()
         search = re.compile(
             r"\s+(first_\d+\w* =|while first_\d+_steps)"

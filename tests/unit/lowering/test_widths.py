@@ -25,11 +25,13 @@ PROBE = """
 @triton.jit
 def probe(out, rows_at, cols_at, rows, cols{parameters}, N: tl.constexpr):
     z = tl.program_id(0) * 0
-    i = tl.load(rows_at + tl.arange(0, N))[:, None]
-    j = tl.load(cols_at + tl.arange(0, N))[None, :]
+    i = tl.load(rows_at + tl.arange(0, N))[None, :, None]
+    j = tl.load(cols_at + tl.arange(0, N))[None, None, :]
     own = pair_rows(i, z, rows, cols{arguments})
-    seen = pair_visible(own, i, j, z, rows, cols{arguments}) & (i >= 0) & (j >= 0)
-    tl.store(out + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :], seen.to(tl.int32))
+    seen = (pair_visible(own, i, j, z, rows, cols{arguments}) & (i >= 0) & (j >= 0)).to(tl.int32)
+    byte = byte_visible(own, i, j // 8 * 8, z, rows, cols{arguments})
+    seen |= ((byte >> (j % 8)) & 1) << 1
+    tl.store(out + tl.arange(0, N)[None, :, None] * N + tl.arange(0, N)[None, None, :], seen)
 """
 
 
@@ -41,7 +43,7 @@ def positions(seed: int = 0) -> np.ndarray:
 
 
 def asked(mask: cmir.CompiledMask, scalars: list[int], lengths: tuple[int, int] = (LENGTH, LENGTH)) -> np.ndarray:
-    """What the generated rule of a pair says at `positions`, of a mask whose metadata are scalars."""
+    """What the generated rule of a pair says at `positions`, of a mask whose metadata are scalars; so do its bytes."""
     names = [f"meta_{k}" for k in range(len(scalars))]
     module: Any = load(
         mask.source()
@@ -54,7 +56,9 @@ def asked(mask: cmir.CompiledMask, scalars: list[int], lengths: tuple[int, int] 
     out = torch.zeros(64, 64, dtype=torch.int32)
     metadata = [torch.tensor([value], dtype=torch.int64) for value in scalars]
     module.probe[(1,)](out, rows, rows, *lengths, *metadata, N=64)
-    return out.numpy() > 0
+    seen = out.numpy()
+    np.testing.assert_array_equal(seen & 1, seen >> 1, err_msg="a byte is not its pairs")
+    return seen & 1 > 0
 
 
 Rule = Callable[..., Any]
