@@ -99,6 +99,17 @@ def compile_launcher(launcher):
     return compiled
 
 
+def require_direct(compiled) -> None:
+    """Raises AssertionError where a launch of the kernel, all of its arguments moving, would be Triton's."""
+    from cmir.runtime.driver import MOVES, block_of
+
+    kinds = list(compiled.src.signature.values())
+    while kinds[-1] == "constexpr":
+        kinds.pop()
+    arguments = [1 if kind == "constexpr" else MOVES for kind in kinds]
+    assert block_of(compiled.asm["ptx"], kinds, arguments) is not None, (kinds, compiled.asm["ptx"][:4000])
+
+
 def ptxas_log(compiled) -> str:
     """What ptxas says of a compiled kernel."""
     from triton.backends.nvidia.compiler import get_ptxas

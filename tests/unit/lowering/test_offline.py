@@ -98,6 +98,7 @@ compiled = offline.compile_kernel(
     COL_LIVE=(signature.col_slots or 0) > 4, BITS=signature.bits,
 )
 print(*offline.registers_and_spills(compiled))
+offline.require_direct(compiled)
 """
 
 
