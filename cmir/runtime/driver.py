@@ -120,50 +120,62 @@ def block_of(ptx: str, signature: Sequence[str], arguments: Sequence[object]) ->
         None if the PTX does not have the parameters that the signature says, or if an argument that moves was
         compiled in. A TMA descriptor moves as one `packed_map`.
     """
-    kinds = list(signature)
-    if len(arguments) > len(kinds) or any(kind != "constexpr" for kind in kinds[len(arguments) :]):
+    given = _given(signature, arguments)
+    if given is None:
         return None
-    written: list[tuple[list[Field], object]] = []
-    for kind, value in zip(kinds, arguments, strict=False):
-        fields = fields_of(kind)
+    present = parameters_of(ptx)
+    expected = [field.ptx for fields, _ in given for field in fields]
+    scratch = present[len(expected) :]
+    if present[: len(expected)] != expected or scratch != [".u64"] * min(len(scratch), _SCRATCH):
+        return None
+    return _laid_out([*given, *[([Field(".u64", "Q")], 0)] * len(scratch)])
+
+
+def _given(signature: Sequence[str], arguments: Sequence[object]) -> list[tuple[list[Field], object]] | None:
+    """Of each argument that was not compiled in its parameters, and its number or MOVES."""
+    if len(arguments) > len(signature) or any(kind != "constexpr" for kind in signature[len(arguments) :]):
+        return None
+    found: list[tuple[list[Field], object]] = []
+    for kind, value in zip(signature, arguments, strict=False):
         if kind == "constexpr" and value is not MOVES:
             continue
+        fields = fields_of(kind)
         if fields is None or (len(fields) > 1 and value is not MOVES):
             return None
-        written.append((fields, value))
-    present = parameters_of(ptx)
-    expected = [field.ptx for fields, _ in written for field in fields]
-    extra = present[len(expected) :]
-    if present[: len(expected)] != expected or len(extra) > _SCRATCH or any(kind != ".u64" for kind in extra):
-        return None
+        found.append((fields, value))
+    return found
+
+
+def _laid_out(given: Sequence[tuple[list[Field], object]]) -> Block:
+    """A block in which every parameter is aligned, as C would have it in a struct."""
     template = bytearray()
     offsets: list[int] = []
     groups: list[Group] = []
-    format_, start, begin, moving = "=", 0, 0, 0  # of the group that is being made
-    for fields, value in [*written, *[([Field(".u64", "Q")], 0)] * len(extra)]:
+    format_, start, begin, end = "=", 0, 0, 0  # of the group that is being made
+    for fields, value in given:
         gap = -len(template) % fields[0].alignment
         template += bytes(gap)
-        at = len(template)
+        first = at = len(template)
         for field in fields:
             at += -at % field.alignment
             offsets.append(at)
             at += field.size
-        size = at - len(template)
+        code = f"{at - first}s" if len(fields) > 1 else fields[0].code
         if value is MOVES:
-            if begin == moving:
-                start = len(template)
+            if begin == end:
+                format_, start = "=", first
             else:
                 format_ += f"{gap}x"
-            format_ += f"{size}s" if len(fields) > 1 else fields[0].code
-            moving += 1
-            template += bytes(size)
+            format_ += code
+            end += 1
+            template += bytes(at - first)
         else:
-            if begin < moving:
-                groups.append(Group(struct.Struct(format_), start, begin, moving))
-                format_, begin = "=", moving
-            template += struct.pack("=" + fields[0].code, value)
-    if begin < moving:
-        groups.append(Group(struct.Struct(format_), start, begin, moving))
+            if begin < end:
+                groups.append(Group(struct.Struct(format_), start, begin, end))
+                begin = end
+            template += struct.pack("=" + code, value)
+    if begin < end:
+        groups.append(Group(struct.Struct(format_), start, begin, end))
     return Block(bytes(template), offsets, groups)
 
 

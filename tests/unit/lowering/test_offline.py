@@ -32,6 +32,7 @@ shape = dict(D=dim, DV=dim, TILE_M=128, TILE_N=128)
 
 
 def report(kernel, compiled):
+    offline.require_direct(compiled)
     print(kernel, compiled.metadata.shared, offline.registers_and_spills(compiled)[1])
 
 

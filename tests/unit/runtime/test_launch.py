@@ -2,11 +2,13 @@
 """The short way to launch: straight to what Triton compiled, never with arguments that it was not compiled for."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 import torch
 
 from cmir.runtime import launch as launching
+from cmir.runtime.driver import MOVES
 from cmir.runtime.launch import launch
 
 CPU = torch.device("cpu")
@@ -34,9 +36,11 @@ class Kernel:
 class Compiled:
     """Of no CUDA kernel, so that later launches are Triton's too."""
 
+    kinds: ClassVar[dict[str, str]] = {}
+
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.src = SimpleNamespace(signature={})
+        self.src = SimpleNamespace(signature=self.kinds)
         self.metadata = SimpleNamespace(target=SimpleNamespace(backend="hip"))
 
     def __getitem__(self, grid):
@@ -104,3 +108,20 @@ def test_kernels_do_not_share_what_was_compiled(kernel) -> None:
     go(kernel, *BASE)
     go(other, *BASE)
     assert len(kernel.through_triton) == len(other.through_triton) == 1
+
+
+def test_a_direct_launch_has_addresses_and_no_number_that_was_compiled_in(kernel, monkeypatch) -> None:
+    sent: list[tuple] = []
+
+    def direct_of(compiled, arguments):
+        assert [x if x is not MOVES else "moves" for x in arguments] == ["moves", 1, "moves"]
+        return lambda grid, stream, moving: not sent.append((grid, stream, moving))
+
+    monkeypatch.setattr(launching, "direct_of", direct_of)
+    kinds = {"x": "*fp32", "n": "constexpr", "stride": "i32", "SIZE": "constexpr", "FLAG": "constexpr"}
+    monkeypatch.setattr(Compiled, "kinds", kinds)
+    x, y = torch.zeros(64), torch.zeros(64)
+    go(kernel, x, 1, 7)
+    go(kernel, y, 1, 7, grid=(5, 2, 1))
+    assert sent == [((5, 2, 1), 0, [y.data_ptr(), 7])]
+    assert kernel.direct == []
