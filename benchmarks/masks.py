@@ -200,15 +200,11 @@ def _grid(pixels: int) -> tuple[int, int]:
 
 def _square(pixels: int) -> tuple[int, int]:
     """Height and width of the largest image of whole patches that has at most so many pixels, the squarest of those:
-    32K with the text are 168 x 192."""
+    of 32K tokens, 512 of them text, 168 x 192."""
     rows, columns = PATCH
-    most = pixels // (rows * columns)
-    count, _, height = max(
-        (high * wide, -abs(rows * high - columns * wide), high)
-        for high in range(1, most + 1)
-        for wide in [most // high]
-    )
-    return rows * height, columns * (count // height)
+    patches = pixels // (rows * columns)
+    sizes = [(rows * high, columns * (patches // high)) for high in range(patches, 0, -1)]
+    return max(sizes, key=lambda size: (size[0] * size[1], -abs(size[0] - size[1])))
 
 
 def _clear(name: str, length: int, text: int, height: int, width: int) -> Case:

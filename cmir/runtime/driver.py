@@ -39,11 +39,13 @@ _MAP_BYTES = 128
 _SCRATCH = 2
 """Most parameters that Triton adds at the end."""
 
+_WARP = 32
+
 _USUAL = {
-    "num_ctas": 1, "warp_size": 32, "global_scratch_size": 0, "profile_scratch_size": 0,
+    "num_ctas": 1, "warp_size": _WARP, "global_scratch_size": 0, "profile_scratch_size": 0,
     "launch_cooperative_grid": False, "launch_pdl": False,
 }  # fmt: skip
-"""Of a kernel's metadata: what a launch needs nothing for."""
+"""Of a kernel's metadata: what a launch needs nothing for. A Triton that calls it otherwise launches itself."""
 
 _SCALARS = {
     "i8": (".u8", "b"), "i16": (".u16", "h"), "i32": (".u32", "i"), "i64": (".u64", "q"),
@@ -81,10 +83,9 @@ def fields_of(kind: str) -> list[Field] | None:
 
 def parameters_of(ptx: str) -> list[str]:
     """The types of the parameters of the one kernel of a PTX module, in order."""
-    entry = ptx[ptx.index(".entry ") :]
-    listed = entry[entry.index("(") + 1 : entry.index("\n)")]
+    listed = re.search(r"\.entry\s+[\w$]+\s*\(([^)]*)\)", ptx)
     found: list[str] = []
-    for line in listed.splitlines():
+    for line in listed[1].splitlines() if listed else ():
         if match := re.match(r"\s*\.param\s+(?:\.align \d+ )?(\.\w+)\b[^\[]*(\[\d+\])?", line):
             found.append(match[1] + (match[2] or ""))
     return found
@@ -99,8 +100,8 @@ class Group(NamedTuple):
     end: int
 
 
-class Block(NamedTuple):
-    """Memory for a kernel's parameters: what never changes, in place, and the groups of what does."""
+class Packing(NamedTuple):
+    """How a kernel's parameters are packed in memory: what never changes, in place, and the groups of what does."""
 
     template: bytes
     offsets: list[int]
@@ -108,7 +109,7 @@ class Block(NamedTuple):
     groups: list[Group]
 
 
-def block_of(ptx: str, signature: Sequence[str], arguments: Sequence[object]) -> Block | None:
+def packing_of(ptx: str, signature: Sequence[str], arguments: Sequence[object]) -> Packing | None:
     """How the parameters of a kernel are packed.
 
     Args:
@@ -146,8 +147,8 @@ def _given(signature: Sequence[str], arguments: Sequence[object]) -> list[tuple[
     return found
 
 
-def _laid_out(given: Sequence[tuple[list[Field], object]]) -> Block:
-    """A block in which every parameter is aligned, as C would have it in a struct."""
+def _laid_out(given: Sequence[tuple[list[Field], object]]) -> Packing:
+    """A packing in which every parameter is aligned, as C would have it in a struct."""
     template = bytearray()
     offsets: list[int] = []
     groups: list[Group] = []
@@ -176,19 +177,19 @@ def _laid_out(given: Sequence[tuple[list[Field], object]]) -> Block:
             template += struct.pack("=" + code, value)
     if begin < end:
         groups.append(Group(struct.Struct(format_), start, begin, end))
-    return Block(bytes(template), offsets, groups)
+    return Packing(bytes(template), offsets, groups)
 
 
 class Direct:
     """What launches a kernel that Triton has loaded."""
 
-    def __init__(self, compiled: Any, block: Block) -> None:
+    def __init__(self, compiled: Any, packing: Packing) -> None:
         self.compiled = compiled  # keeps the module loaded
-        self.block = block
+        self.packing = packing
         self._function: int = compiled.function
-        self._threads = 32 * compiled.metadata.num_warps
+        self._threads = _WARP * compiled.metadata.num_warps  # of all partitions, where a kernel has some
         self._shared: int = compiled.metadata.shared
-        self._groups = [(group.packing.pack_into, *group[1:]) for group in block.groups]
+        self._groups = [(group.packing.pack_into, *group[1:]) for group in packing.groups]
         self._places = threading.local()  # threads launch at the same time, each from a place of its own
 
     def __call__(self, grid: tuple[int, int, int], stream: int, moving: Sequence[object]) -> bool:
@@ -208,10 +209,10 @@ class Direct:
 
     def _new_place(self) -> tuple[Any, Any]:
         """Memory for the parameters, and a pointer to each."""
-        block = self.block
-        place = (ctypes.c_char * len(block.template)).from_buffer(bytearray(block.template))
+        template, offsets = self.packing.template, self.packing.offsets
+        place = (ctypes.c_char * len(template)).from_buffer(bytearray(template))
         first = ctypes.addressof(place)
-        return place, (ctypes.c_void_p * len(block.offsets))(*[first + offset for offset in block.offsets])
+        return place, (ctypes.c_void_p * len(offsets))(*[first + offset for offset in offsets])
 
 
 def direct_of(compiled: Any, arguments: Sequence[object]) -> Direct | None:
@@ -220,10 +221,10 @@ def direct_of(compiled: Any, arguments: Sequence[object]) -> Direct | None:
     metadata = compiled.metadata
     if metadata.target.backend != "cuda" or _cuda() is None:
         return None
-    if any(getattr(metadata, name, usual) != usual for name, usual in _USUAL.items()):
+    if any(getattr(metadata, name, None) != usual for name, usual in _USUAL.items()):
         return None
-    block = block_of(compiled.asm["ptx"], list(compiled.src.signature.values()), arguments)
-    return None if block is None else Direct(compiled, block)
+    packing = packing_of(compiled.asm["ptx"], list(compiled.src.signature.values()), arguments)
+    return None if packing is None else Direct(compiled, packing)
 
 
 def packed_map(

@@ -144,7 +144,7 @@ def contiguous(shape: torch.Size) -> tuple[int, ...]:
     return shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1
 
 
-def block_of(shape: torch.Size, strides: tuple[int, ...], dtype: torch.dtype, rows: int, width: int) -> Blocks:
+def blocks_of(shape: torch.Size, strides: tuple[int, ...], dtype: torch.dtype, rows: int, width: int) -> Blocks:
     """Blocks [1, 1, rows, width] of a tensor of 16-bit elements; past the head dim there are zeros."""
     return Blocks(Form(tuple(shape), strides, dtype, (1, 1, rows, width), min(128, 2 * width)))
 
@@ -187,7 +187,7 @@ class ForwardPlan:
         tensors = (table, desc.row_count, desc.row_index, desc.row_live, desc.row_order)
         self.offsets = tuple(tensor.data_ptr() - desc.memory.data_ptr() for tensor in tensors)
         blocks = [
-            block_of(x.shape, contiguous(x.shape) if copied else x.stride(), q.dtype, length, width)
+            blocks_of(x.shape, contiguous(x.shape) if copied else x.stride(), q.dtype, length, width)
             for x, copied, length, width in zip(
                 (q, k, v, out),
                 (*self.copied, False),

@@ -58,13 +58,13 @@ class Blocks:
 
     def at(self, address: int) -> Any:
         """The TensorDescriptor of the tensor at an address."""
-        found = self._made.get(address)
-        return remembered(self._made, address, self._make(address)) if found is None else found
+        return self._made[address] if address in self._made else remembered(self._made, address, self._make(address))
 
     def packed(self, address: int) -> bytes | None:
-        """The same, as `cmir.runtime.driver` takes it; None if the driver refuses it."""
-        found = self._packed.get(address)
-        return remembered(self._packed, address, self._pack(address)) if found is None else found
+        """The same, as `cmir.runtime.driver` takes it; None if the driver refuses it. Once `meta` is there."""
+        if address in self._packed:
+            return self._packed[address]
+        return remembered(self._packed, address, self._pack(address))
 
     def _make(self, address: int) -> Any:
         gl: Any = import_module("triton.experimental.gluon.language")

@@ -90,24 +90,24 @@ def compile_kernel(kernel, *arguments, **options):
 
 def compile_launcher(launcher):
     """The kernel of a `cmir.runtime.launcher.Launcher`, compiled; what it packs of arguments is what the PTX reads."""
-    from cmir.runtime.driver import block_of
+    from cmir.runtime.driver import packing_of
 
     moving = [1024 if movement is not float else 0.1 for movement in launcher.moving]
     compiled = compile_kernel(launcher.kernel, *launcher.given(moving), *launcher.constants, num_warps=4)
-    block = block_of(compiled.asm["ptx"], list(compiled.src.signature.values()), launcher.fixed)
-    assert block is not None, "Triton would have to launch it"
+    packing = packing_of(compiled.asm["ptx"], list(compiled.src.signature.values()), launcher.fixed)
+    assert packing is not None, "Triton would have to launch it"
     return compiled
 
 
 def require_direct(compiled) -> None:
     """Raises AssertionError where a launch of the kernel, all of its arguments moving, would be Triton's."""
-    from cmir.runtime.driver import MOVES, block_of
+    from cmir.runtime.driver import MOVES, packing_of
 
     kinds = list(compiled.src.signature.values())
     while kinds[-1] == "constexpr":
         kinds.pop()
     arguments = [1 if kind == "constexpr" else MOVES for kind in kinds]
-    assert block_of(compiled.asm["ptx"], kinds, arguments) is not None, (kinds, compiled.asm["ptx"][:4000])
+    assert packing_of(compiled.asm["ptx"], kinds, arguments) is not None, (kinds, compiled.asm["ptx"][:4000])
 
 
 def ptxas_log(compiled) -> str:

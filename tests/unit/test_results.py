@@ -16,6 +16,7 @@ from benchmarks.table import (  # noqa: E402
     cells,
     describing_table,
     flashmask_table,
+    graphs_table,
     hopper_table,
     packed_table,
     runs,
@@ -40,6 +41,7 @@ def test_the_tables_of_the_readme_are_printed_from_the_runs() -> None:
 def test_the_tables_of_the_notes_are_printed_from_the_runs() -> None:
     notes = (REPOSITORY / "benchmarks" / "NOTES.md").read_text()
     assert targets_table(RUNS) in notes
+    assert graphs_table(RUNS) in notes
     assert describing_table(RUNS) in notes
 
 

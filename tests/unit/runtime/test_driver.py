@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from cmir.runtime import driver, launcher
-from cmir.runtime.driver import MOVES, block_of, direct_of, parameters_of
+from cmir.runtime.driver import MOVES, direct_of, packing_of, parameters_of
 from cmir.runtime.launcher import Blocks, Form, Launcher
 
 PTX = """
@@ -40,7 +40,7 @@ ARGUMENTS = [MOVES, MOVES, 7, 9, 11, MOVES]
 MAP = struct.pack("@128s2i2q", bytes(range(128)), 5, 6, 7, 8)
 
 
-def packed(block: driver.Block, moving: list) -> bytes:
+def packed(block: driver.Packing, moving: list) -> bytes:
     room = bytearray(block.template)
     for group in block.groups:
         group.packing.pack_into(room, group.offset, *moving[group.begin : group.end])
@@ -53,7 +53,7 @@ def test_parameters_are_read_off_ptx() -> None:
 
 
 def test_a_block_has_every_parameter_in_its_place() -> None:
-    block = block_of(PTX, KINDS, ARGUMENTS)
+    block = packing_of(PTX, KINDS, ARGUMENTS)
     assert block is not None
     # What C makes of the same parameters.
     expected = MAP + struct.pack("@Q2iqf4xQQ", 2**40, 7, 9, 11, 0.5, 0, 0)
@@ -65,7 +65,7 @@ def test_what_never_moves_is_packed_once_and_aligned() -> None:
     types = [".u32 a", ".u64 b", ".u32 c", ".align 64 .b8 d[128]", ".u32 e", ".u64 f"]
     ptx = ".entry f(\n" + ",\n".join(f" .param {type_}" for type_ in types) + "\n)"
     kinds = ["i32", "i64", "i32", "tensordesc<fp32[8],PaddedSharedLayout()>"]
-    block = block_of(ptx, kinds, [MOVES, MOVES, 3, MOVES])
+    block = packing_of(ptx, kinds, [MOVES, MOVES, 3, MOVES])
     assert block is not None
     map_ = struct.pack("@128siq", bytes(128), 8, 1)
     assert packed(block, [1, 2, map_]) == struct.pack("@i4xqi44x", 1, 2, 3) + map_
@@ -84,18 +84,27 @@ def test_what_never_moves_is_packed_once_and_aligned() -> None:
     ],
 )
 def test_where_ptx_says_something_else_triton_launches(kinds: list, arguments: list) -> None:
-    assert block_of(PTX, kinds, arguments) is None
+    assert packing_of(PTX, kinds, arguments) is None
 
 
 def test_a_number_that_was_compiled_in_is_left_out() -> None:
-    block = block_of(PTX, [KINDS[0], KINDS[1], "constexpr", *KINDS[2:]], [MOVES, MOVES, 1, 7, 9, 11, MOVES])
+    block = packing_of(PTX, [KINDS[0], KINDS[1], "constexpr", *KINDS[2:]], [MOVES, MOVES, 1, 7, 9, 11, MOVES])
     assert block is not None
     assert packed(block, [MAP, 2**40, 0.5]) == MAP + struct.pack("@Q2iqf4xQQ", 2**40, 7, 9, 11, 0.5, 0, 0)
 
 
 def test_more_of_triton_s_own_parameters_than_known_are_refused() -> None:
     more = PTX.replace("forward_param_11\n", "forward_param_11,\n\t.param .u64 forward_param_12\n")
-    assert block_of(more, KINDS, ARGUMENTS) is None
+    assert packing_of(more, KINDS, ARGUMENTS) is None
+
+
+@pytest.mark.parametrize("ptx", ["", ".visible .entry f()\n{\n}", ".visible .entry f(\n\t.reg .b32 r\n)", "// .entry"])
+def test_ptx_of_another_shape_has_no_parameters(ptx: str) -> None:
+    assert parameters_of(ptx) == []
+    assert packing_of(ptx, KINDS, ARGUMENTS) is None
+    nothing = packing_of(ptx, ["constexpr"], [])
+    assert nothing is not None
+    assert nothing.offsets == []
 
 
 class Driver:
@@ -121,10 +130,19 @@ class Driver:
         return self.status
 
 
+ABSENT = object()
+USUAL = {
+    "num_ctas": 1, "warp_size": 32, "global_scratch_size": 0, "profile_scratch_size": 0,
+    "launch_cooperative_grid": False, "launch_pdl": False,
+}  # fmt: skip
+
+
 class Compiled:
     def __init__(self, **metadata) -> None:
         target = SimpleNamespace(backend="cuda")
-        self.metadata = SimpleNamespace(**{"target": target, "num_warps": 12, "shared": 1000, **metadata})
+        self.metadata = SimpleNamespace(**{"target": target, "num_warps": 12, "shared": 1000, **USUAL, **metadata})
+        for name in [name for name, value in metadata.items() if value is ABSENT]:
+            delattr(self.metadata, name)
         self.asm = {"ptx": PTX}
         self.src = SimpleNamespace(signature=dict(enumerate(KINDS)))
         self.function = 77
@@ -169,7 +187,7 @@ def test_threads_have_places_of_their_own(cuda: Driver) -> None:
     "metadata",
     [
         {"num_ctas": 2}, {"global_scratch_size": 64}, {"profile_scratch_size": 8}, {"launch_pdl": True},
-        {"launch_cooperative_grid": True}, {"target": SimpleNamespace(backend="hip")},
+        {"launch_pdl": ABSENT}, {"launch_cooperative_grid": True}, {"target": SimpleNamespace(backend="hip")},
     ],
 )  # fmt: skip
 def test_where_triton_takes_part_there_is_no_direct_launch(cuda: Driver, metadata: dict) -> None:
@@ -242,6 +260,13 @@ def test_what_the_driver_refuses_triton_launches(started, cuda: Driver) -> None:
     made(2**20, 2**41, 0.25)
     ((grid, arguments),) = compiled.by_triton
     assert (grid, arguments[0], arguments[2:]) == ((4, 1, 1), ("descriptor of", 2**20), (7, 9, 11, 0.25, True))
+
+
+def test_a_tensor_that_the_driver_refuses_is_asked_for_once(cuda: Driver) -> None:
+    blocks = Blocks(TENSOR)
+    blocks.meta, cuda.status = META, 1
+    assert [blocks.packed(2**20), blocks.packed(2**20)] == [None, None]
+    assert len(cuda.encoded) == 1
 
 
 def test_addresses_are_forgotten_when_there_are_too_many(monkeypatch) -> None:
