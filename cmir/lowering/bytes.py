@@ -149,8 +149,10 @@ class Bytes:
         self.known[i] = Line(self.statements.name(i), interval=POSITION, of_row=True)
         self.known[j] = Line(self.statements.name(j), 1, COLUMNS, 0, POSITION)
         for self.op in block.ops:
-            if self.op.next_op is not None and self.op.results[0] not in self.known:
-                self.known[self.op.results[0]] = self._class(self.op)
+            if self.op.next_op is not None and (result := self.op.results[0]) not in self.known:
+                found = self.known[result] = self._class(self.op)
+                if isinstance(found, Flag):  # ops that take it are printed with its name
+                    self.statements.names[result] = found.text
         found = self._of(condition)
         return self._as_byte(found) if isinstance(found, Flag | Byte) else None
 
@@ -430,18 +432,16 @@ class Bytes:
         if predicate == EQ:
             if abs(steps) != 1:
                 return self._both(self._lines(LE, x, y), self._lines(LE, y, x))
-            place = self._place(*((y, x) if steps > 0 else (x, y)), 1, COLUMNS + 1)
+            place = self._place(*((y, x) if steps > 0 else (x, y)), 1, COLUMNS + 1, 1)
             return None if place is None else Byte(self._new(f"(1 << {place}) >> 1"))
         more = _more(predicate, steps)
-        place = self._place(*((y, x) if steps > 0 else (x, y)), more, COLUMNS * abs(steps))
+        place = self._place(*((y, x) if steps > 0 else (x, y)), more, COLUMNS, abs(steps))
         if place is None:
             return None
-        if abs(steps) != 1:
-            place = f"({place} // {abs(steps)})"
         return Byte(self._new(f"~(-1 << {place})" if steps > 0 else f"-1 << {place}"))
 
-    def _place(self, x: Line, y: Line, more: int, most: int) -> str | None:
-        """x - y + more at the first column, from 0 to `most`: int32."""
+    def _place(self, x: Line, y: Line, more: int, most: int, steps: int) -> str | None:
+        """(x - y + more) // steps at the first column, from 0 to `most`: int32."""
 
         def fits(x: Line, y: Line) -> Interval:
             low, high = x.interval.low - y.interval.high, x.interval.high - y.interval.low
@@ -461,17 +461,19 @@ class Bytes:
                 y = self._held(y, near(x))
             else:
                 x = self._held(x, near(y))
-        reach = fits(x, y)
-        if max(map(abs, (*reach, *x.interval, *y.interval))) >= LARGEST:
+        reach, farthest = fits(x, y), most * steps
+        if max(map(abs, (*reach, *x.interval, *y.interval, farthest))) >= LARGEST:
             return None
-        narrow = reach.narrow and x.interval.narrow and y.interval.narrow
+        narrow = all(one.narrow for one in (reach, x.interval, y.interval, Interval(0, farthest)))
         text = x.text if narrow else f"wide({x.text})"
         if y.constant is not None and abs(more - y.constant) < 2**31 - 1:
             more -= y.constant
         else:
             text += f" - {y.text}"
         text += f" + {more}" if more > 0 else f" - {-more}" if more else ""
-        text = f"tl.minimum(tl.maximum({text}, 0), {most})"
+        text = f"tl.minimum(tl.maximum({text}, 0), {farthest})"
+        if steps != 1:
+            text = f"({text} // {steps})"
         return text if narrow else f"{text}.to(tl.int32)"
 
     def _held(self, x: Line, interval: Interval) -> Line:

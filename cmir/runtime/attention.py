@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from cmir.runtime.layout import Tokens
 
 _LOG2_E = math.log2(math.e)
+_MOST_SCALE = 2e38
+"""Times log2(e) it is a number of float32."""
 _BITS = {torch.float32: 32, torch.float16: 16, torch.bfloat16: 16}
 _DELTA_BLOCK = 32
 
@@ -193,6 +195,8 @@ def _number(scale: object) -> float:
 def require_finite(factor: float) -> None:
     if not math.isfinite(factor):
         raise CmirError(f"scale: expected a finite number, got {factor}")
+    if abs(factor) > _MOST_SCALE:
+        raise CmirError(f"scale: expected {_MOST_SCALE} at most either way, which float32 holds, got {factor}")
 
 
 def check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: Descriptor) -> None:

@@ -200,8 +200,11 @@ class Direct:
             place, pointers = self._places.place
         except AttributeError:
             place, pointers = self._places.place = self._new_place()
-        for pack_into, offset, begin, end in self._groups:
-            pack_into(place, offset, *moving[begin:end])
+        try:
+            for pack_into, offset, begin, end in self._groups:
+                pack_into(place, offset, *moving[begin:end])
+        except (struct.error, OverflowError):
+            return False
         x, y, z = grid
         return not _cuda().cuLaunchKernel(
             self._function, x, y, z, self._threads, 1, 1, self._shared, stream, pointers, None

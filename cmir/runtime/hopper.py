@@ -241,7 +241,7 @@ def launch_forward(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(out, lse) of checked, `usable` arguments; `scale` includes log2(e)."""
     key = (
-        desc.module, desc.layout, q.dtype, q.device,
+        desc.module, desc.layout, desc.mask_strides, q.dtype, q.device,
         q.shape, q.stride(), k.shape, k.stride(), v.shape, v.stride(),
         q.data_ptr() % 16, k.data_ptr() % 16, v.data_ptr() % 16,
     )  # fmt: skip

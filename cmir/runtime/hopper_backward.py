@@ -173,8 +173,10 @@ def launch_backward(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     """(dq, dk, dv) of checked, `usable` arguments of head dims that `backward_dims` takes; lse and dlse are
     contiguous."""
+    # What autograd saved comes back as it was, unless its hooks (`saved_tensors_hooks`) keep it elsewhere.
+    out, lse = (copy(x) if x.data_ptr() % 16 else x for x in (out, lse))
     key = (
-        desc.module, desc.layout, q.dtype, q.device, q.shape, q.stride(), k.shape, k.stride(),
+        desc.module, desc.layout, desc.mask_strides, q.dtype, q.device, q.shape, q.stride(), k.shape, k.stride(),
         v.shape, v.stride(), out.stride(), dout.stride(), dlse is None,
         q.data_ptr() % 16, k.data_ptr() % 16, v.data_ptr() % 16, dout.data_ptr() % 16,
     )  # fmt: skip

@@ -160,6 +160,18 @@ def test_views_at_any_address(wide: str) -> None:
         assert all(error(a, b) < TOLERANCE for a, b in zip(got, want, strict=True)), first
 
 
+def test_a_mask_a_sequence_and_a_mask_a_head() -> None:
+    """As many masks, in one process: descriptors of one layout."""
+    spec = cmir.MaskSpec("short")
+    n = spec.scalar("n")
+    spec.region("all", 0, spec.rows, visible=spec.j < n)
+    mask, lengths = cmir.compile(spec), torch.tensor([1, 100, 200, 300], dtype=torch.int32, device=DEVICE)
+    tensors = make_tensors(4, (4, 4), 300, 300, 64, BF16)
+    visible = torch.arange(300, device=DEVICE)[None, :] < lengths[:, None, None].expand(4, 300, 1)
+    for given, shown in ((lengths, visible[:, None]), (lengths[None], visible[None]), (lengths, visible[:, None])):
+        check_attention(gluon, mask.describe(rows=300, n=given).check(), shown, tensors)
+
+
 def test_launches_are_direct_and_a_profiler_sees_them_all_the_same() -> None:
     from triton import knobs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 os.environ["TRITON_INTERPRET"] = "1"
 
@@ -13,15 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 
 import cmir
 from cmir import zoo
 from cmir.analysis.facts import first_violation
 from cmir.analysis.sampling import sample
-from cmir.dialects.descriptor import PreprocessOp
+from cmir.dialects.descriptor import HoldsOp, PreprocessOp
 from cmir.interp.domain import TableValue
 from cmir.layouts import Patch
+from cmir.lowering.pairs import hook_bodies
 from cmir.runtime.loader import load
 from cmir.tools.driver import parse
 
@@ -179,3 +182,62 @@ def test_numbers_that_are_no_lines(rule: Callable[[cmir.MaskSpec], Any], dtype: 
     if rule is reads:
         metadata["f"] = rng.integers(0, 9, 70).astype(dtype)
     check(mask, 70, 77, **metadata)
+
+
+def steep(rule: str) -> Rule:
+    """Rules of numbers that differ by 2 ** 28 and more from one column to the next."""
+    return {
+        "a remainder": lambda i, j, t: (j % 8) * 2**29 <= t[i],
+        "and a row": lambda i, j, t: (j % 8) * 2**30 - i <= t[i],
+        "to the column": lambda i, j, t: (j % 8) * 2147483647 < j + i,
+        "narrow": lambda i, j, t: (j % 8) * 2**28 + j % 16 // 8 <= i,
+        "an equality": lambda i, j, t: (i - (j % 8) * 2147483639 != j % 8) & ((j % 8) * 2**29 != t[i]),
+        "downwards": lambda i, j, t: (j % 16) * -(2**28) >= t[i] - 2**30,
+        "beyond": lambda i, j, t: (j % 8) * 2147483647 + (j % 16) * 2147483647 <= t[i] * 4,
+    }[rule]
+
+
+@pytest.mark.parametrize(
+    "rule", ["a remainder", "and a row", "to the column", "narrow", "an equality", "downwards", "beyond"]
+)
+def test_columns_that_are_far_apart(rule: str) -> None:
+    spec = cmir.MaskSpec("rule")
+    t = spec.table("t", per="row")
+    spec.region("all", 0, spec.rows, visible=steep(rule)(spec.i, spec.j, t))
+    mask = cmir.compile(spec, test="bits")
+    metadata = {"t": np.arange(50) * 2**28} if "t" in {p.name for p in mask.signature.parameters} else {}
+    check(mask, 50, 61, **metadata)
+    for number in re.findall(r"tl.minimum\(tl.maximum\(.*?, 0\), (\d+)\)(?! // \d+\)\.to)", body(mask)):
+        assert int(number) < 2**31  # what is not in 64 bits
+
+
+def test_one_truth_of_eight_columns_has_a_name_for_the_ops_that_take_it() -> None:
+    """Max of two lines, decided for all eight, under an op of two such truths; passes split such rules before."""
+    spec = cmir.MaskSpec("rule")
+    spec.region("all", 0, spec.rows, visible=(spec.i - spec.j) % 3 == 0)
+    module = parse(cmir.compile(spec, test="bits").ir, "pair.mlir")
+    preprocess = next(op for op in module.walk() if isinstance(op, PreprocessOp))
+    assert preprocess.pair is not None
+    block = preprocess.pair.body.block
+    i, j = block.args
+    for op in reversed(list(block.ops)):
+        op.detach()
+        op.drop_all_references()
+    eight, sixteen, two = (arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (8, 16, 2))
+    down = arith.FloorDivSIOp(i, eight.result)
+    back = arith.MuliOp(down.result, eight.result)
+    most = arith.MaxSIOp(j, back.result)
+    far = arith.CmpiOp(sixteen.result, most.result, "sle")
+    own = arith.FloorDivSIOp(j, eight.result)
+    other = arith.CmpiOp(own.result, two.result, "ne")
+    both = arith.AndIOp(far.result, other.result)
+    block.add_ops([eight, sixteen, two, down, back, most, far, own, other, both, HoldsOp(both.result)])
+    hooks = hook_bodies(preprocess)
+    assert "pair_visible" not in "".join(hooks["byte_visible"])
+    made = set(re.findall(r"(?m)^ +(\w+) = ", "\n".join(hooks["byte_visible"])))
+    made |= {"own", "i", "j", "tl", "True", "False", "pair", "region", "rule"}
+    made |= set(re.findall(r"\w+", next(line for line in hooks["byte_visible"] if line.strip().endswith("= own"))))
+    for line in hooks["byte_visible"]:
+        text = line.partition("  #")[0].partition(" = ")[2] or line.partition("return ")[2]
+        used = set(re.findall(r"\b(?:seen|at|byte)_\d+", text))
+        assert used <= made, line

@@ -375,6 +375,10 @@ ATTENTION = {
     "heads": ({"q": Q[:, :1]}, "q: expected a multiple of k's 2 heads, got 1 heads in (1, 1, 8, 16)"),
     "scale": ({"scale": "a"}, "scale: expected a number, got 'a'"),
     "scale beyond floats": ({"scale": -(10**400)}, "scale: expected a finite number, got inf"),
+    "scale beyond float32": (
+        {"scale": 1e39},
+        "scale: expected 2e+38 at most either way, which float32 holds, got 1e+39",
+    ),
     "scale nan": ({"scale": float("nan")}, "scale: expected a finite number, got nan"),
     "Hopper": (
         {"backend": "gluon"},
