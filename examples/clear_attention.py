@@ -136,7 +136,7 @@ def main() -> None:
     for name, backend in flex_backends().items() if chosen.full else ():
         for order, place in (("patches", patches), ("raster", raster)):
             engines[f"{name}-{order}"] = once(with_flex(mask_of(place), {}, tokens, device, backend), place)
-    say(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} million weights")
+    say(f"{sum(p.numel() for p in model.parameters()):,} weights")
     race(Task("clear", tokens, model, batch_of, loss, engines), chosen)
 
 

@@ -146,7 +146,7 @@ def main() -> None:
     engines = {"cmir": with_cmir(describe)}
     for name, backend in flex_backends().items() if chosen.full else ():
         engines[name] = with_flex(mask_mod, buffers, tokens, chosen.device, backend)
-    say(f"{sum(p.numel() for p in model.parameters()) / 1e6:.1f} million weights")
+    say(f"{sum(p.numel() for p in model.parameters()):,} weights")
 
     def batch_of(number: int) -> Packs:
         return packs(number, tokens, longest, vocabulary, chosen.device)
