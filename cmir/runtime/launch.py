@@ -97,7 +97,7 @@ class Ready:
 
     def __init__(self, compiled: Any, arguments: Sequence[object], tail: tuple[object, ...]) -> None:
         self._compiled, self._tail = compiled, tail
-        kinds: list[str] = list(getattr(compiled.src, "signature", {}).values())
+        kinds: list[str] = list(compiled.src.signature.values())
         self._moving = [place for place, kind in enumerate(kinds[: len(arguments)]) if kind != "constexpr"]
         fixed = [MOVES if place in self._moving else argument for place, argument in enumerate(arguments)]
         self._direct = direct_of(compiled, fixed)

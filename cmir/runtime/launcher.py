@@ -1,4 +1,4 @@
-"""One kernel on one grid: launches in which only addresses and scales change.
+"""One kernel on one grid: launches in which only addresses and scales change. Of the runtime, on a Hopper GPU.
 
 The first launch is Triton's, which compiles; later ones go to the driver directly (`cmir.runtime.driver`) where that
 is possible. TMA descriptors of tensors are made once an address, which comes back: memory is allocated anew for each
@@ -112,7 +112,6 @@ class Launcher:
         self.kernel, self.grid, self.arguments, self.constants = kernel, grid, arguments, constants
         self.device = device
         self.blocks = [argument for argument in arguments if isinstance(argument, Blocks)]
-        self.moving = [x for x in arguments if isinstance(x, Blocks | torch.dtype) or x is float]
         self.fixed = [MOVES if isinstance(x, Blocks | torch.dtype) or x is float else x for x in arguments]
         self._compiled: Any = None
         self._direct: Direct | None = None

@@ -90,9 +90,10 @@ def compile_kernel(kernel, *arguments, **options):
 
 def compile_launcher(launcher):
     """The kernel of a `cmir.runtime.launcher.Launcher`, compiled; what it packs of arguments is what the PTX reads."""
-    from cmir.runtime.driver import packing_of
+    from cmir.runtime.driver import MOVES, packing_of
 
-    moving = [1024 if movement is not float else 0.1 for movement in launcher.moving]
+    both = zip(launcher.arguments, launcher.fixed, strict=True)
+    moving = [0.1 if argument is float else 1024 for argument, value in both if value is MOVES]
     compiled = compile_kernel(launcher.kernel, *launcher.given(moving), *launcher.constants, num_warps=4)
     packing = packing_of(compiled.asm["ptx"], list(compiled.src.signature.values()), launcher.fixed)
     assert packing is not None, "Triton would have to launch it"
