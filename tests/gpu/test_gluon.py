@@ -216,21 +216,43 @@ def test_many_heads() -> None:
     check_attention(gluon, desc, mask.dense(rows=n, cols=n)[None, None], tensors)
 
 
+@pytest.mark.parametrize("dtype", [BF16, FP16])
 @pytest.mark.parametrize(("dim", "value_dim"), [(64, 64), (128, 128), (192, 128), (256, 256)])
 @pytest.mark.parametrize("form", ["grow", "fall", "jump"])
-def test_maxima_that_move(form: str, dim: int, value_dim: int) -> None:
+def test_maxima_that_move(form: str, dim: int, value_dim: int, dtype: torch.dtype) -> None:
     """The weights of a row are relative to its maximum of some time, which follows only where it lags far behind."""
     mask, n = zoo.load("causal"), 1500
     desc = mask.describe(rows=n, device=DEVICE).check()
-    q, k, v, *_ = make_tensors(2, (16, 4), n, n, dim, BF16, value_dim)
+    q, k, v, *_ = make_tensors(2, (16, 4), n, n, dim, dtype, value_dim)
     place = torch.arange(n, device=DEVICE) / n
     factor = {"grow": 20 * place, "fall": 20 - 20 * place, "jump": torch.where(place % 0.25 < 0.02, 30, 1)}[form]
-    k = (k.detach() * factor[:, None]).to(BF16)
+    k = (k.detach() * factor[:, None]).to(dtype)
+    check_forward(desc, q, k, v)
+
+
+def check_forward(desc: cmir.Descriptor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
     with torch.no_grad():
         out, lse = gluon(q, k, v, desc, return_lse=True)
         want, want_lse = reference_attention(q, k, v, desc.to_dense())
     assert error(out, want) < TOLERANCE
     torch.testing.assert_close(lse, want_lse, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP16])
+@pytest.mark.parametrize("rise", [0.5, -0.5, 0.05, -0.05])
+@pytest.mark.parametrize("odd", [0, 1])
+def test_scores_that_rise_from_tile_to_tile(rise: float, odd: int, dtype: torch.dtype) -> None:
+    """By 64 or 6 a tile, so that every step, or one in a few, has weights beyond any limit; in all rows, or in the odd
+    ones, whose neighbours in a warp stay as they are. First from rows that see it all, then with half of it hidden."""
+    spec, n = cmir.MaskSpec("ends"), 1500
+    spec.region("all", 0, spec.rows, visible=(spec.j < spec.scalar("left")) | (spec.scalar("right") <= spec.j))
+    mask = cmir.compile(spec)
+    q, k, v, *_ = make_tensors(1, (4, 2), n, n, 128, dtype)
+    place = torch.arange(n, device=DEVICE)
+    q, k = q.detach(), k.detach()
+    q[..., 0], k[..., 0] = 16 * (place % 2 == odd), rise * place / 16 * 128**0.5
+    for left, right in ((0, 0), (100, 900)):
+        check_forward(mask.describe(rows=n, left=left, right=right, device=DEVICE).check(), q, k.contiguous(), v)
 
 
 @pytest.mark.parametrize("value_width", V_WIDTHS)

@@ -135,6 +135,28 @@ def registers_and_spills(compiled) -> tuple[int, int]:
     return max(registers), max(spills)
 
 
+def spills_of_steps(compiled) -> list[int]:
+    """Of each innermost loop in which two products or more begin, the loads and stores of spilled registers in it."""
+    from triton.backends.nvidia.compiler import get_ptxas
+
+    with tempfile.TemporaryDirectory() as directory:
+        cubin = Path(directory, "kernel.cubin")
+        cubin.write_bytes(compiled.asm["cubin"])
+        disassemble = [str(Path(get_ptxas(90).path).with_name("nvdisasm")), "-c", str(cubin)]
+        lines = subprocess.run(disassemble, capture_output=True, text=True, check=True).stdout.splitlines()
+    labels = {found[1]: at for at, line in enumerate(lines) if (found := re.match(r"(\.L_x_\d+):", line))}
+    jumps = (
+        (labels.get(found[1], at), at) for at, line in enumerate(lines) if (found := re.search(r"BRA `\((.*)\)", line))
+    )
+    loops: list[range] = []
+    # The shortest first: where a wait of a loop spins, far behind, its jump back spans more than the loop.
+    for start, end in sorted(jumps, key=lambda jump: jump[1] - jump[0]):
+        begun = sum("HGMMA" in line and "gsb0" in line for line in lines[start:end])
+        if start < end and begun > 1 and not any(start <= loop.stop and loop.start <= end for loop in loops):
+            loops.append(range(start, end))
+    return [sum(bool(re.search(r"\b(LDL|STL)\b", lines[at])) for at in loop) for loop in loops]
+
+
 def require_parallel_products(compiled) -> None:
     """Raises AssertionError where ptxas says that it runs the products of a warpgroup one after another."""
     log = ptxas_log(compiled)

@@ -13,11 +13,13 @@ is filled up with zeros to one.
 
 The first step of a list is peeled off, for there is no product with v before it, and is tested whatever it is; a tile
 row that sees nothing visits one tile of which nothing is visible. Scores that are hidden are -inf, and where a row has
-seen nothing yet its peak is: such a row uses 0 instead, so that no -inf - -inf is ever formed.
+seen nothing yet its peak is the lowest finite number, so that no -inf - -inf is ever formed: hidden scores weigh 0, and
+the first visible one weighs too much.
 
-A consumer takes as long as its instructions do one after another, so a step has few of them: weights are relative to a
-maximum of some time, not to the newest, so that what has been summed is nearly never scaled (as FlashAttention-4 does);
-sums of rows are kept by thread until a list ends; and one barrier frees keys and values.
+A consumer takes as long as its instructions do one after another, so a step has few of them. Weights are relative to a
+row's *peak*, the maximum of its first step. Later steps take no maximum: only where weights become so large that their
+type might not hold them does the peak follow, and what has been summed is scaled (FlashAttention-4 scales as rarely,
+but takes every maximum). Sums of rows are kept by thread until a list ends; and one barrier frees keys and values.
 """
 
 from typing import NamedTuple
@@ -61,18 +63,20 @@ TILE = gl.constexpr(128)
 HALF = gl.constexpr(64)
 """Rows of a consumer."""
 
-LAG = gl.constexpr(8.0)
-"""How far, in powers of two, a row's maximum may be above the score that its weights are relative to."""
+TOLD = gl.constexpr(8)
+"""Room for what `announce` tells of a tile row."""
+
+LOWEST = gl.constexpr(-3.4028234663852886e38)
+"""The peak of a row that has seen nothing yet, the lowest finite number."""
 
 
 class ForwardShared(NamedTuple):
-    """Shared memory: tiles, what consumers write and nobody reads (`pin`), the next tile rows, and the barriers."""
+    """Shared memory: tiles, the next tile rows, and the barriers."""
 
     q: object
     k: object
     v: object
     out: object
-    pin: object
     row: object
     q_full: object
     q_empty: object
@@ -149,39 +153,45 @@ def announce(work, total, mask, shared, slot, phase, tile_rows, batch_heads, hea
     tile_row = 0
     partial = 0
     full = 0
+    number = mask_of(mask, 0, heads)
     if work < total:
         place, head = forward_place(work, tile_rows, batch_heads, section)
         number = mask_of(mask, head, heads)
         tile_row = gl.load(mask.order + number * tile_rows + place)
         partial = gl.load(mask.count + 2 * (number * tile_rows + tile_row))
         full = gl.load(mask.count + 2 * (number * tile_rows + tile_row) + 1)
-    one = gl.zeros([1], gl.int32, LAYOUT)
+    told = (head, tile_row, partial, full, head // heads, head % heads, number.to(gl.int32))
     mbarrier.wait(shared.row_empty.index(slot), phase)
-    shared.row.index(4 * slot + 0).store(one + head)
-    shared.row.index(4 * slot + 1).store(one + tile_row)
-    shared.row.index(4 * slot + 2).store(one + partial)
-    shared.row.index(4 * slot + 3).store(one + full)
+    for k in gl.static_range(len(told)):
+        shared.row.index(TOLD * slot + k).store(gl.zeros([1], gl.int32, LAYOUT) + told[k])
     mbarrier.arrive(shared.row_full.index(slot), count=1)
     return head, tile_row, partial, full
 
 
 @gluon.jit
+def heard(shared, slot, k):
+    """What `announce` tells as number `k`."""
+    return gl.max(shared.row.index(TOLD * slot + k).load(gl.BlockedLayout([1], [32], [4], [0])), 0)
+
+
+@gluon.jit
 def hear(shared, slot, phase):
-    """What `announce` tells: (head, tile row, partial tiles, full tiles)."""
-    LAYOUT: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    """What `announce` tells: (head of all, tile row, partial tiles, full tiles, sequence, head of it, its mask)."""
     mbarrier.wait(shared.row_full.index(slot), phase)
-    head = gl.max(shared.row.index(4 * slot + 0).load(LAYOUT), 0)
-    tile_row = gl.max(shared.row.index(4 * slot + 1).load(LAYOUT), 0)
-    partial = gl.max(shared.row.index(4 * slot + 2).load(LAYOUT), 0)
-    full = gl.max(shared.row.index(4 * slot + 3).load(LAYOUT), 0)
+    head, tile_row, partial = heard(shared, slot, 0), heard(shared, slot, 1), heard(shared, slot, 2)
+    full, batch, head_q = heard(shared, slot, 3), heard(shared, slot, 4), heard(shared, slot, 5)
+    number = heard(shared, slot, 6)
     mbarrier.arrive(shared.row_empty.index(slot), count=1)
-    return head, tile_row, partial, full
+    return head, tile_row, partial, full, batch, head_q, number
 
 
 @gluon.jit
 def listed(entry, partial, full, width):
-    """Where the list has its entry number `entry`: partial tiles from the front, then full ones from the back."""
-    place = gl.where(entry < partial, entry, width - full + (entry - partial))
+    """Where the list has what is visited as number `entry`: partial tiles from the last to the first, then full ones.
+
+    In the last partial tile of a row, often that of the diagonal, every line sees something: so no later step is the
+    first one of a line."""
+    place = gl.where(entry < partial, partial - 1 - entry, width - full + (entry - partial))
     return gl.minimum(place, width - 1)
 
 
@@ -270,10 +280,10 @@ def produce(
 
 @gluon.jit
 def partial_words(slots, table, first, mask, line, step, partial, LIVE: gl.constexpr, STEP: gl.constexpr):
-    """The words of a step over the partial tiles of the list number `line`; past the last one, of that."""
+    """The words of a step over the partial tiles of the list number `line`, from the last; past the first, of that."""
     PARTS: gl.constexpr = TILE // STEP
     step = gl.maximum(gl.minimum(step, PARTS * partial - 1), 0)
-    entry = step // PARTS
+    entry = gl.maximum(partial - 1 - step // PARTS, 0)
     start = gl.load(mask.index + line * mask.width + entry, mask=partial > 0, other=0) * TILE + step % PARTS * STEP
     live = mask.live
     if LIVE:  # without partial tiles no live word is defined: their number is one of no slots
@@ -282,16 +292,14 @@ def partial_words(slots, table, first, mask, line, step, partial, LIVE: gl.const
 
 
 @gluon.jit
-def softmax_step(score, peak, scale, MASKED: gl.constexpr):
-    """Online softmax in base 2: (weights, new peak, factor of what was summed before).
-
-    The peak of a row is the score that its weights are relative to, its maximum of some time. It follows the maximum
-    where that is larger by LAG or more, so that weights stay below 2 ** LAG and nearly every factor is 1."""
-    maximum = gl.maximum(peak, gl.max(score, 1) * scale)
-    new_peak = gl.where(maximum - peak >= LAG, maximum, peak)
-    safe = gl.where(new_peak == float("-inf"), 0.0, new_peak) if MASKED else new_peak
-    weight = gl.exp2(score * scale - safe[:, None])
-    return weight, new_peak, gl.exp2(peak - safe)
+def first_weights(score, scale):
+    """Of the scores [64, N] of a list's first step: (weights, peaks of their rows [64, 4] by thread)."""
+    OWN: gl.constexpr = line_layout(score.shape[1])
+    peak = gl.maximum(gl.max(score, 1) * scale, LOWEST)
+    weight = gl.exp2(score * scale - peak[:, None])
+    peak = gl.convert_layout(peak, gl.SliceLayout(1, OWN), assert_trivial=True)
+    peak, _ = gl.broadcast(peak[:, None], gl.zeros([HALF, 4], gl.float32, OWN))
+    return weight, peak
 
 
 @gluon.jit
@@ -329,6 +337,101 @@ def operand(pairs, TYPE: gl.constexpr, DV: gl.constexpr):
     return gl.convert_layout(weight, operand_layout(DV), assert_trivial=True)
 
 
+@gluon.jit
+def of_pairs(own, N: gl.constexpr):
+    """What threads have of their rows, [64, 4], for each pair of their elements of [64, N]: [64, N / 2]."""
+    L: gl.constexpr = gl.SliceLayout(3, line_bits_layout(N))
+    own = gl.convert_layout(own, gl.SliceLayout(1, L), assert_trivial=True)
+    wide, _ = gl.broadcast(own[:, None, :], gl.zeros([HALF, N // 8, 4], own.dtype, L))
+    return wide.reshape([HALF, N // 2])
+
+
+@gluon.jit
+def of_elements(own, N: gl.constexpr):
+    """The same for each element: [64, N]."""
+    wide = of_pairs(own, N)
+    return gl.convert_layout(gl.join(wide, wide).reshape([HALF, N]), score_layout(N), assert_trivial=True)
+
+
+@gluon.jit
+def of_threads(wide):
+    """What is of the first pair of a thread's elements, of [64, N / 2]: [64, 4]."""
+    N: gl.constexpr = 2 * wide.shape[1]
+    own = wide.reshape([HALF, N // 8, 4])
+    for _ in gl.static_range((N // 8).bit_length() - 1):
+        own, _rest = own.reshape([HALF, 2, own.shape[1] // 2, 4]).permute((0, 2, 3, 1)).split()
+    return gl.convert_layout(own.reshape([HALF, 4]), line_layout(N), assert_trivial=True)
+
+
+@gluon.constexpr_function
+def raising(count, narrow):
+    """PTX that weighs a thread's `count` pairs of scores anew, if a sum of some thread of its warp has reached a limit,
+    rows that have relative to their newest maximum; and its constraints.
+
+    Pairs are of the upper row and of the lower one in turn. Operands: weights, peaks and sums, which are results; the
+    scores, the first of each pair and the second; the scale."""
+    weight, peak, total, first, second, scale = (
+        [f"${count * operand + k}" for k in range(count)] for operand in range(6)
+    )
+    limit = {"bf16": "0f4F800000", "f16": "0f46800000"}[narrow]  # 2^32, 2^14
+    lines = [
+        ".reg .pred upper, lower, some; .reg .f32 x, y; .reg .b32 quad, reached;",
+        f"setp.geu.f32 upper, {total[0]}, {limit};",
+        f"setp.geu.f32 lower, {total[1]}, {limit};",
+        "or.pred some, upper, lower;",
+        "vote.sync.any.pred some, some, 0xffffffff;",
+        "@!some bra.uni DONE;",
+        "mov.u32 quad, %laneid;",
+        "and.b32 quad, quad, 28;",
+    ]
+    for row, own in enumerate(("upper", "lower")):
+        pairs = range(row, count, 2)
+        lines += [f"max.f32 x, {first[row]}, {second[row]};"]
+        lines += [f"max.f32 x, x, {score[k]};" for k in pairs[1:] for score in (first, second)]
+        for lane in (1, 2):
+            lines += [f"shfl.sync.bfly.b32 y, x, {lane}, 0x1f, 0xffffffff;", "max.f32 x, x, y;"]
+        lines += [f"mul.f32 x, x, {scale[0]};"]
+        # Of the threads of a row all raise its peak, or none.
+        lines += [f"vote.sync.ballot.b32 reached, {own}, 0xffffffff;", "shr.b32 reached, reached, quad;"]
+        lines += ["and.b32 reached, reached, 15;", f"setp.ne.b32 {own}, reached, 0;"]
+        lines += [f"@{own} max.f32 {peak[row]}, {peak[row]}, x;"]
+        for k in pairs:
+            for x, score in (("x", first[k]), ("y", second[k])):
+                lines += [f"neg.f32 {x}, {peak[row]};", f"fma.rn.f32 {x}, {score}, {scale[0]}, {x};"]
+                lines += [f"ex2.approx.ftz.f32 {x}, {x};"]
+            lines += [f"cvt.rn.{narrow}x2.f32 {weight[k]}, y, x;"]
+            lines += [f"add.f32 {total[row]}, x, y;"] if k == row else ["add.f32 x, x, y;"]
+            lines += [f"add.f32 {total[row]}, {total[row]}, x;"] if k != row else []
+    lines += ["DONE:"]
+    kinds = ["=r"] * count + ["=f"] * (2 * count) + ["f"] * (3 * count) + [str(k) for k in range(3 * count)]
+    return "{ " + " ".join(lines) + " }", ",".join(kinds)
+
+
+@gluon.jit
+def next_weights(score, peak, scale, TYPE: gl.constexpr):
+    """Of the scores [64, N] of a later step: (weights, narrowed; their sums and new peaks, [64, 4] by thread).
+
+    Weights are relative to peaks of the steps before, so no maximum is waited for. Where a thread's sum has reached a
+    limit, and so a weight may have, its warp takes the maxima and weighs anew: a row that has seen nothing until now
+    reaches it."""
+    N: gl.constexpr = score.shape[1]
+    ASM: gl.constexpr = raising(N // 4, "bf16" if gl.bfloat16 == TYPE else "f16")
+    weight = gl.exp2(score * scale - of_elements(peak, N))
+    sums = sums_of_threads(weight)
+    first, second = score.reshape([HALF, N // 2, 2]).split()
+    peaks = gl.convert_layout(of_pairs(peak, N), first.type.layout, assert_trivial=True)
+    sums = gl.convert_layout(of_pairs(sums, N), first.type.layout, assert_trivial=True)
+    pairs, peaks, sums = gl.inline_asm_elementwise(
+        ASM[0],
+        ASM[1],
+        [first, second, scale, narrowed(weight, TYPE), peaks, sums],
+        dtype=(gl.int32, gl.float32, gl.float32),
+        is_pure=False,
+        pack=N // 4,
+    )
+    return pairs, of_threads(sums), of_threads(peaks)
+
+
 @gluon.constexpr_function
 def scaling(count):
     """PTX that multiplies `count` registers of an accumulator by the factors of their two rows, unless those are 1 in
@@ -349,12 +452,11 @@ def scaling(count):
 
 @gluon.jit
 def scaled(acc, factor):
-    """acc [64, DV] times factor [64], which is nearly always 1."""
+    """acc [64, DV] times factor [64, 4], by thread, which is nearly always 1."""
     DV: gl.constexpr = acc.shape[1]
     COUNT: gl.constexpr = min(DV // 2, 64)
     ASM: gl.constexpr = scaling(COUNT)
-    factor = gl.convert_layout(factor, gl.SliceLayout(1, score_layout(DV)), assert_trivial=True)
-    acc, factor = gl.broadcast(acc, factor[:, None])
+    factor = of_elements(factor, DV)
     return gl.inline_asm_elementwise(ASM[0], ASM[1], [acc, factor], dtype=gl.float32, is_pure=True, pack=COUNT)
 
 
@@ -368,17 +470,6 @@ def begin_scores(shared, stage, WHO: gl.constexpr, PIECES: gl.constexpr):
         key = shared.k.index(stage * PIECES + piece).permute((1, 0))
         score = warpgroup_mma(query, key, score, use_acc=piece > 0, is_async=True)
     return score
-
-
-@gluon.jit
-def end_product(acc, left, weight, total, shared, stage, WHO: gl.constexpr):
-    """Waits for the product with v: (acc, weights of the step, narrowed, their sums), and frees a place of the ring."""
-    # The exponentials belong before the wait, while the product is in flight; a store and a barrier keep them there.
-    shared.pin.store(total.to(gl.bfloat16))
-    partition_barrier()
-    acc, left, weight, total = warpgroup_mma_wait(0, deps=(acc, left, weight, total))
-    mbarrier.arrive(shared.kv_empty.index(stage), count=1)
-    return acc, narrowed(weight, shared.v.dtype), total
 
 
 @gluon.jit
@@ -405,11 +496,36 @@ def forward_step(
     score = warpgroup_mma_wait(1, deps=(score,))
     if MASKED:
         score = select_forward(score, words, STEP)
-    new_weight, peak, shrink = softmax_step(score, peak, scale, MASKED)
-    by_thread = gl.convert_layout(shrink, gl.SliceLayout(1, line_layout(STEP)), assert_trivial=True)
-    total = total * by_thread[:, None] + sums_of_threads(new_weight)
-    acc, weight, total = end_product(acc, left, new_weight, total, shared, stage, WHO)
-    return weight, scaled(acc, shrink), peak, total, new_words, stage, phase
+    weight, sums, new_peak = next_weights(score, peak, scale, shared.v.dtype)
+    shrink = gl.exp2(peak - new_peak)
+    total = total * shrink + sums
+    acc, left, weight, total = warpgroup_mma_wait(0, deps=(acc, left, weight, total))
+    mbarrier.arrive(shared.kv_empty.index(stage), count=1)
+    return weight, scaled(acc, shrink), new_peak, total, new_words, stage, phase
+
+
+@gluon.jit
+def log2_of(x):
+    """log2 of a sum of weights, which is no denormal: to 2^-22."""
+    return gl.inline_asm_elementwise("lg2.approx.f32 $0, $1;", "=f,f", [x], dtype=gl.float32, is_pure=True, pack=1)
+
+
+@gluon.constexpr_function
+def clearing(count):
+    """PTX that makes zeros of the `count` registers of an accumulator whose row's factor is 0, unless no thread of the
+    warp has such a row; and its constraints, as those of `scaling`."""
+    upper, lower = 2 * count, 2 * count + 2
+    lines = [
+        ".reg .pred p, q, r;",
+        f"setp.eq.f32 p, ${upper}, 0f00000000;",
+        f"setp.eq.f32 q, ${lower}, 0f00000000;",
+        "or.pred r, p, q;",
+        "vote.sync.any.pred r, r, 0xffffffff;",
+        "@!r bra.uni DONE;",
+        *[f"@{'q' if k % 4 >= 2 else 'p'} mov.f32 ${k}, 0f00000000;" for k in range(count)],
+        "DONE:",
+    ]
+    return "{ " + " ".join(lines) + " }", scaling(count)[1]
 
 
 # default hook: finish_rows
@@ -418,13 +534,17 @@ def finish_rows(acc, inverse):
     """The output [64, DV]: what is summed over the sum of weights, whose inverse [64, 1] is 0 where a row saw nothing.
 
     What is in a tile that is hidden from a row does not matter, not even where 0 times that is not 0."""
-    return gl.where(inverse == 0.0, 0.0, acc * inverse)
+    COUNT: gl.constexpr = min(acc.shape[1] // 2, 64)
+    ASM: gl.constexpr = clearing(COUNT)
+    acc, inverse = gl.broadcast(acc, inverse)
+    acc = gl.inline_asm_elementwise(ASM[0], ASM[1], [acc, inverse], dtype=gl.float32, is_pure=True, pack=COUNT)
+    return acc * inverse
 
 
 @gluon.jit
 def attend(
-    o_desc, lse, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
-    rows, tile_rows, heads, scale,
+    o_desc, lse, mask, shared, head, tile_row, partial, full, batch, head_q, number, stage, phase, q_phase,
+    rows, tile_rows, scale,
     WHO: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr, PIECES: gl.constexpr, OUT_IN_Q: gl.constexpr,
 ):  # fmt: skip
     """Output and log-sum-exp of 64 rows of one head: (stage, phase)."""
@@ -433,7 +553,7 @@ def attend(
     DV: gl.constexpr = shared.v.shape[2]
     ROWS: gl.constexpr = gl.SliceLayout(1, score_layout(STEP))
     OUT_ROWS: gl.constexpr = gl.SliceLayout(1, score_layout(DV))
-    number = mask_of(mask, head, heads)
+    number = number.to(gl.int64)
     first = tile_row * TILE + WHO * HALF
     line = number * tile_rows + tile_row
     table = mask.table + number * mask.table_stride
@@ -449,8 +569,7 @@ def attend(
     score = begin_scores(shared, stage, WHO, PIECES)
     score = warpgroup_mma_wait(0, deps=(score,))
     mbarrier.arrive(shared.kv_empty.index(stage), count=1)
-    peak = gl.full([HALF], float("-inf"), gl.float32, ROWS)
-    weight, peak, _ = softmax_step(select_forward(score, words, STEP), peak, scale, True)
+    weight, peak = first_weights(select_forward(score, words, STEP), scale)
     total = sums_of_threads(weight)
     weight = narrowed(weight, shared.v.dtype)
     acc = gl.zeros([HALF, DV], gl.float32, score_layout(DV))
@@ -473,8 +592,9 @@ def attend(
     stage, phase = advance_stage(stage, phase, STAGES)
 
     total = gl.convert_layout(gl.sum(total, 1), ROWS, assert_trivial=True)
+    peak = gl.convert_layout(gl.max(peak, 1), ROWS, assert_trivial=True)
     hidden = total == 0.0
-    log_sum = gl.where(hidden, float("-inf"), (peak + gl.log2(total)) * 0.6931471805599453)
+    log_sum = gl.where(hidden, float("-inf"), (peak + log2_of(total)) * 0.6931471805599453)
     row = first + gl.arange(0, HALF, ROWS)
     gl.store(lse + head.to(gl.int64) * rows + row, log_sum, mask=row < rows)
     inverse = gl.convert_layout(gl.where(hidden, 0.0, 1.0 / total), OUT_ROWS, assert_trivial=True)[:, None]
@@ -485,7 +605,7 @@ def attend(
         partition_barrier()  # all warps have done with the queries
     leaving.store(result.to(o_desc.dtype))
     fence_async_shared()
-    store_block(o_desc, [head // heads, head % heads, first, 0], leaving)
+    store_block(o_desc, [batch, head_q, first, 0], leaving)
     if OUT_IN_Q:
         tma.store_wait(0)
         partition_barrier()
@@ -495,7 +615,7 @@ def attend(
 
 @gluon.jit
 def consume(
-    o_desc, lse, mask, shared, rows, tile_rows, heads, scale,
+    o_desc, lse, mask, shared, rows, tile_rows, scale,
     WHO: gl.constexpr, LIVE: gl.constexpr, STAGES: gl.constexpr, PIECES: gl.constexpr, OUT_IN_Q: gl.constexpr,
 ):  # fmt: skip
     """A consumer warpgroup: the rows of the first half of every tile row, or of the second one."""
@@ -504,15 +624,15 @@ def consume(
     q_phase = 0
     slot = 0
     slot_phase = 0
-    head, tile_row, partial, full = hear(shared, slot, slot_phase)
+    head, tile_row, partial, full, batch, head_q, number = hear(shared, slot, slot_phase)
     while head >= 0:
         stage, phase = attend(
-            o_desc, lse, mask, shared, head, tile_row, partial, full, stage, phase, q_phase,
-            rows, tile_rows, heads, scale, WHO, LIVE, STAGES, PIECES, OUT_IN_Q,
+            o_desc, lse, mask, shared, head, tile_row, partial, full, batch, head_q, number, stage, phase, q_phase,
+            rows, tile_rows, scale, WHO, LIVE, STAGES, PIECES, OUT_IN_Q,
         )  # fmt: skip
         q_phase ^= 1
         slot, slot_phase = advance_stage(slot, slot_phase, 2)
-        head, tile_row, partial, full = hear(shared, slot, slot_phase)
+        head, tile_row, partial, full, batch, head_q, number = hear(shared, slot, slot_phase)
     tma.store_wait(0)
 
 
@@ -557,8 +677,7 @@ def forward(
         gl.allocate_shared_memory(TYPE, [STAGES * PIECES, STEP, WIDTH], KEYS_LAYOUT),
         gl.allocate_shared_memory(TYPE, [STAGES, STEP, DV], gl.NVMMASharedLayout.get_default_for([STEP, DV], TYPE)),
         out,
-        gl.allocate_shared_memory(gl.bfloat16, [HALF, 4], gl.SwizzledSharedLayout(1, 1, 1, [1, 0])),
-        gl.allocate_shared_memory(gl.int32, [8, 1], PLAIN),
+        gl.allocate_shared_memory(gl.int32, [2 * TOLD, 1], PLAIN),
         gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [2, 1], BARRIER),
         gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER),
@@ -581,8 +700,8 @@ def forward(
     tile_rows = gl.cdiv(rows, TILE)
     gl.warp_specialize(
         [
-            (consume, (o_desc, lse, mask, shared, rows, tile_rows, heads, scale, 0, LIVE, STAGES, PIECES, OUT_IN_Q)),
-            (consume, (o_desc, lse, mask, shared, rows, tile_rows, heads, scale, 1, LIVE, STAGES, PIECES, OUT_IN_Q)),
+            (consume, (o_desc, lse, mask, shared, rows, tile_rows, scale, 0, LIVE, STAGES, PIECES, OUT_IN_Q)),
+            (consume, (o_desc, lse, mask, shared, rows, tile_rows, scale, 1, LIVE, STAGES, PIECES, OUT_IN_Q)),
             (
                 produce,
                 (

@@ -35,7 +35,7 @@ launcher = hopper.ForwardPlan(q, q, v, desc).forward
 compiled = offline.compile_launcher(launcher)
 assert compiled.metadata.shared - dims.shared in range(2048), (compiled.metadata.shared, dims.shared)
 offline.require_parallel_products(compiled)
-print(compiled.metadata.shared, *offline.registers_and_spills(compiled))
+print(compiled.metadata.shared, offline.registers_and_spills(compiled)[1], *offline.spills_of_steps(compiled))
 """
 
 
@@ -47,9 +47,12 @@ print(compiled.metadata.shared, *offline.registers_and_spills(compiled))
     ],
 )
 def test_forward_compiles_for_hopper(name: str, dim: int, value_dim: int) -> None:
-    """The few bytes that spill (16; of 192 and 128 40 under triton 3.9) are of what is computed once, before the loops;
-    with values of 256, whose accumulator takes half of the registers, also where live slots (clear: 176) are read."""
+    """What spills is numbers of a list, read before its first step and after its last: 244 bytes at most (hstu, 192 and
+    128, triton 3.9; 3.6: 192). A step touches up to 8 spilled registers, in 350 to 900 instructions: where live slots
+    are read and the accumulator takes half of the registers (clear, 256); else 5, of full tiles mostly none."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}', '{value_dim}']\n" + FORWARD
-    shared, _, spills = offline.run(script, Path(__file__).parent).split()
-    assert int(shared) <= MOST_SHARED
-    assert int(spills) <= (200 if value_dim > 128 else 48 if dim > 128 else 24)
+    shared, spills, *of_steps = map(int, offline.run(script, Path(__file__).parent).split())
+    assert shared <= MOST_SHARED
+    assert spills <= 250
+    assert len(of_steps) == 4, "two consumers, partial and full tiles"
+    assert max(of_steps) <= 8
