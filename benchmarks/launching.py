@@ -10,13 +10,17 @@ that launches nothing.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+import shlex
 import statistics
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+import triton
 
 import cmir
 from benchmarks import masks
@@ -83,7 +87,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", type=Path, help="where to write all figures")
     arguments = parser.parse_args()
-    report: dict[str, Any] = {"device": torch.cuda.get_device_name(), "us": {}}
+    report: dict[str, Any] = {
+        "command": "python -m benchmarks.launching " + shlex.join(sys.argv[1:]),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "device": torch.cuda.get_device_name(),
+        "versions": {"torch": torch.__version__, "triton": triton.__version__},
+        "us": {},
+    }
     for text in arguments.cases:
         name, _, length = text.partition(":")
         case: masks.Case = getattr(masks, name)(int(length), "cuda")
