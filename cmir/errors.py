@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
@@ -176,6 +176,13 @@ class MetadataError(CmirError, ValueError):
 
     The message names the argument, what was expected (kind, shape, dtype, device or range) and what was given.
     """
+
+
+def not_given(mask: str, missing: Mapping[str, str]) -> MetadataError:
+    """That a mask's metadata lack the names `missing`, each with the form it should have."""
+    what, were = ("metadatum", "it was") if len(missing) == 1 else ("metadata", "they were")
+    forms = "; ".join(f"{name!r}: {form}" for name, form in missing.items())
+    return MetadataError(f"mask {mask!r} needs {what} {forms}; {were} not given")
 
 
 class ShapeError(CmirError, ValueError):

@@ -35,7 +35,7 @@ from cmir.frontend.source import too_deep, written_at
 from cmir.frontend.spec import MaskSpec
 from cmir.frontend.tables import Table
 from cmir.frontend.terms import Term
-from cmir.frontend.trace import Shape, line_of, traced
+from cmir.frontend.trace import ARGUMENTS, Shape, line_of, traced
 from cmir.signature import DESCRIBE_ARGUMENTS
 from cmir.sizes import Size
 
@@ -85,6 +85,19 @@ class MaskModSpec(MaskSpec):
     """Facts that hold for the captured data, are not declared, and may spare the mask its packed bits."""
 
 
+def _require_four(mask_mod: MaskMod) -> None:
+    """Raises TypeError for a function that four arguments cannot be given to."""
+    try:
+        takes = inspect.signature(mask_mod)
+    except (TypeError, ValueError):  # nothing says what it takes
+        return
+    try:
+        takes.bind(*ARGUMENTS)
+    except TypeError:
+        name = getattr(mask_mod, "__name__", type(mask_mod).__name__)
+        raise TypeError(f"mask_mod: expected a function of ({', '.join(ARGUMENTS)}), got {name}{takes}") from None
+
+
 def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: Iterable[str] = ()) -> MaskModSpec:
     """The mask that a FlexAttention predicate says, for any number of rows and columns.
 
@@ -102,6 +115,7 @@ def from_mask_mod(mask_mod: MaskMod, *, name: str | None = None, nondecreasing: 
     """
     if not callable(mask_mod):
         raise TypeError(f"mask_mod: expected a function of (b, h, q_idx, kv_idx), got {type(mask_mod).__name__}")
+    _require_four(mask_mod)
     if isinstance(nondecreasing, str):
         raise TypeError(f"nondecreasing: expected a list of names, got {nondecreasing!r}; write [{nondecreasing!r}]")
     try:

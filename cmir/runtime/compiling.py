@@ -98,7 +98,7 @@ def _compile(
             raise SpecError("expected the path of a .mlir file, got the text of a spec; write it to a file")
         path = Path(spec)
         try:
-            text, name = path.read_text(), str(path)
+            text, name = path.read_text(encoding="utf-8").removeprefix("\N{BOM}"), str(path)
         except (OSError, UnicodeDecodeError) as error:
             from cmir.zoo import NAMES
 

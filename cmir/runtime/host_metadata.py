@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cmir.analysis.facts import Facts, first_violation
 from cmir.dialects.maskspec import Parameter
-from cmir.errors import MetadataError
+from cmir.errors import MetadataError, not_given
 from cmir.interp.domain import TableValue, Value
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def environment(facts: Facts, rows: int, cols: int, metadata: Mapping[str, Any])
             hint = f", did you mean {close[0]!r}?" if close else "."
             takes = ", ".join(known) or "no metadata"
             raise MetadataError(f"mask {name!r} has no metadatum {given!r}{hint} It takes {takes}")
+    if missing := {p.name: _form(p, rows, cols) for p in facts.parameters if p.name not in metadata}:
+        raise not_given(name, missing)
     env: dict[str, Value] = {"rows": rows, "cols": cols}
     for p in facts.parameters:
-        if p.name not in metadata:
-            raise MetadataError(f"mask {name!r} needs metadatum {p.name!r}: {_form(p, rows, cols)}; it was not given")
         env[p.name] = value_of(name, p, metadata[p.name], rows, cols)
     require_facts(facts, env)
     return env

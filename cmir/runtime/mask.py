@@ -441,6 +441,7 @@ class CompiledMask:
         """Metadata for the NumPy interpreter, checked."""
         from cmir.runtime.host_metadata import environment
 
+        lengths = whole(rows), whole(rows if cols is None else cols)
         if self._checks.orders:
-            self._checks.layout(rows, rows if cols is None else cols, metadata)
-        return environment(self.checked, rows, rows if cols is None else cols, metadata)
+            self._checks.layout(*lengths, metadata)
+        return environment(self.checked, *lengths, metadata)

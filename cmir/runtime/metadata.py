@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import torch
 
-from cmir.errors import MetadataError
+from cmir.errors import MetadataError, not_given
 from cmir.runtime.launch import default_device
 from cmir.signature import DESCRIBE_ARGUMENTS, Parameter, Signature
 
@@ -124,11 +124,8 @@ def _check_names(signature: Signature, metadata: Mapping[str, Any]) -> None:
             close = difflib.get_close_matches(name, [*known, *DESCRIBE_ARGUMENTS], n=1)
             hint = f", did you mean {close[0]!r}?" if close else "."
             raise MetadataError(f"mask {signature.name!r} has no metadatum {name!r}{hint} It takes {takes}")
-    for parameter in signature.parameters:
-        if parameter.name not in metadata:
-            raise MetadataError(
-                f"mask {signature.name!r} needs metadatum {parameter.name!r}: {_form(parameter)}; it was not given"
-            )
+    if missing := {p.name: _form(p) for p in signature.parameters if p.name not in metadata}:
+        raise not_given(signature.name, missing)
 
 
 def _checked(signature: Signature, parameter: Parameter, value: Any, lengths: Mapping[str, int]) -> torch.Tensor | int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cmir.dialects.expr import free_names
 from cmir.dialects.maskspec import Parameter, length_name
-from cmir.errors import MetadataError
+from cmir.errors import MetadataError, not_given
 from cmir.interp.domain import TableValue
 from cmir.passes.pack import ADDED
 
@@ -219,9 +219,8 @@ def _check_names(facts: Facts, given: Mapping[str, Any]) -> None:
             close = difflib.get_close_matches(name, known, 1)
             hint = f", did you mean {close[0]!r}?" if close else "."
             raise MetadataError(f"mask {facts.name!r} has no metadatum {name!r}{hint} It takes {takes}")
-    for p in facts.parameters:
-        if p.name not in given:
-            raise MetadataError(f"mask {facts.name!r} needs metadatum {p.name!r}: {_host_form(p)}; it was not given")
+    if missing := {p.name: _host_form(p) for p in facts.parameters if p.name not in given}:
+        raise not_given(facts.name, missing)
 
 
 def _host_form(p: Parameter) -> str:

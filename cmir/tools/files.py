@@ -26,7 +26,7 @@ def read_input(path: str, tool: str) -> tuple[str, str]:
     except OSError as error:
         raise CmirError(f"cannot read '{name}': {error.strerror}") from error
     try:
-        return name, data.decode("utf-8")
+        return name, data.decode("utf-8").removeprefix("\N{BOM}")
     except UnicodeDecodeError as error:
         before = data[: error.start]
         column = len(before) - (before.rfind(b"\n") + 1) + 1

@@ -2,6 +2,7 @@
 """What `from_mask_mod` refuses, word for word, and where: at the predicate's definition."""
 
 import linecache
+from typing import Any
 
 import pytest
 import torch
@@ -176,6 +177,20 @@ def test_a_table_that_is_not_captured() -> None:
     with pytest.raises(SpecError) as raised:
         cmir.from_mask_mod(lambda b, h, q, k: DOC[q] == DOC[k], nondecreasing=["doc"])
     assert raised.value.message == "mask_mod captures no table 'doc' to be nondecreasing; its tables: DOC"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "takes"),
+    [
+        (lambda b, h, q: q > 0, r"<lambda>\(b, h, q\)"),
+        (lambda b, h, q, k, radius: q - k < radius, r"<lambda>\(b, h, q, k, radius\)"),
+        (lambda b, h, q, k, *, radius: q - k < radius, r"<lambda>\(b, h, q, k, \*, radius\)"),
+    ],
+)
+def test_a_function_of_other_arguments(predicate: Any, takes: str) -> None:
+    message = rf"^mask_mod: expected a function of \(b, h, q_idx, kv_idx\), got {takes}$"
+    with pytest.raises(TypeError, match=message):
+        cmir.from_mask_mod(predicate)
 
 
 def test_a_string_for_a_list() -> None:

@@ -45,6 +45,14 @@ def expected() -> np.ndarray:
     return np.where(i < 4, j <= i, (j < 4) | ((start <= j) & (j <= i)))
 
 
+def test_lengths_may_be_numpys() -> None:
+    mask = cmir.zoo.load("causal")
+    assert np.array_equal(mask.dense(rows=np.int64(5), cols=np.int32(4)), mask.dense(rows=5, cols=4))
+    assert np.array_equal(mask.intervals(rows=np.int64(5)), mask.intervals(rows=5))
+    with pytest.raises(cmir.MetadataError, match=r"rows of mask 'causal': expected an int from 0 to \d+, got True"):
+        mask.dense(rows=True)
+
+
 def test_dense_and_intervals(hstu: cmir.CompiledMask) -> None:
     np.testing.assert_array_equal(hstu.dense(rows=8, history=4, start=START), expected())
     rows = hstu.intervals("rows", rows=8, cols=8, history=4, start=START)
@@ -108,6 +116,11 @@ def test_source_stands_alone(hstu: cmir.CompiledMask) -> None:
     ("metadata", "message"),
     [
         ({"rows": 8, "start": START}, "mask 'hstu' needs metadatum 'history': an int; it was not given"),
+        (
+            {"rows": 8},
+            "mask 'hstu' needs metadata 'history': an int; 'start': a 1-D sequence of 8 ints, one per row; "
+            "they were not given",
+        ),
         (
             {"rows": 8, "history": 4, "start": START, "histroy": 1},
             "mask 'hstu' has no metadatum 'histroy', did you mean 'history'? It takes history, start",

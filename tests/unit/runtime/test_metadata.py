@@ -152,6 +152,10 @@ SCALAR = r"an int, or an int32 or int64 tensor \[\], \[B\] or \[B, H\]"
     [
         ({"history": None}, f"mask 'demo' needs metadatum 'history': {SCALAR}; it was not given$"),
         (
+            {"history": None, "start": None},
+            f"mask 'demo' needs metadata 'history': {SCALAR}; 'start': {TABLE}; they were not given$",
+        ),
+        (
             {"histroy": 3},
             "mask 'demo' has no metadatum 'histroy', did you mean 'history'? It takes history, start, stop, extra$",
         ),

@@ -425,6 +425,8 @@ def test_a_missing_metadatum_is_named() -> None:
     for ask in (zoo.load("hstu").describe, zoo.load("hstu").dense, zoo.load("hstu").intervals):
         with pytest.raises(cmir.MetadataError, match="needs metadatum 'start': one entry per row"):
             ask(**arguments)
+        with pytest.raises(cmir.MetadataError, match=r"needs metadata 'history': an int .*; they were not given$"):
+            ask(**{k: v for k, v in arguments.items() if k != "history"})
 
 
 @pytest.mark.parametrize("name", ["cu_seqlens", "cu_seqlens_k", "max_seqlen"])

@@ -75,6 +75,13 @@ def test_not_utf8(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run_error(capsys, str(path)) == f"{path}:2:3: error: not UTF-8: byte 0xff\n"
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "spec.mlir"
+    path.write_bytes(b"\xef\xbb\xbfmaskspec.spec @a() { bad }")
+    error = f"{path}:1:22: error: unknown operation 'bad'\nmaskspec.spec @a() {{ bad }}\n                     ^\n"
+    assert run_error(capsys, str(path)) == error
+
+
 def test_output_file_keeps_its_mode_and_survives_failure(tmp_path: Path, spec: str, capsys: pytest.CaptureFixture[str]):
     output = tmp_path / "out.mlir"
     assert main(["-o", str(output), spec]) == 0
