@@ -48,8 +48,9 @@ def describe(text: str) -> tuple[masks.Case, cmir.Descriptor]:
     desc = case.describe("cuda")
     if every:
         counts, index = desc.row_count.view(-1, 2), desc.row_index.view(-1, desc.widths[0])
-        for tile_row, (partial, full) in enumerate(counts.tolist()):
-            index[tile_row, partial : partial + full] = index[tile_row, desc.widths[0] - full :].clone()
+        for tile_row, (partial, full) in enumerate(counts.tolist()):  # visited from the last to the first
+            visited = [index[tile_row, :partial].flip(0), index[tile_row, desc.widths[0] - full :]]
+            index[tile_row, : partial + full] = torch.cat(visited).flip(0)
         counts[:, 0] += counts[:, 1]
         counts[:, 1] = 0
     return case, desc
@@ -63,10 +64,16 @@ def variant(text: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, desc: 
     return lambda: plan.launch(q, k, v, desc, scale)
 
 
+def label(folder: Path) -> str:
+    """What kernels of other skeletons are called: the folder's name but for what all checkouts have."""
+    return str(folder).removesuffix("cmir/lowering/skeletons").rstrip("/")[-12:]
+
+
 def beside(
     folder: Path, case: masks.Case, desc: cmir.Descriptor, inputs: Sequence[torch.Tensor], dout: torch.Tensor
 ) -> dict[str, Callable[[], Any]]:
-    """The two passes by the kernels of the skeletons in `folder`, whose plans are made while those are in place."""
+    """The two passes by the kernels of the skeletons in `folder`, whose plans are made while those are in place; their
+    hooks and parameters must be those of the present ones."""
     with mock.patch.object(skeletons, "__path__", [str(folder)]):
         module = load(type(case.compiled)._gluon.func(case.compiled))  # pyright: ignore[reportPrivateUsage]
     q, k, v = (x.detach() for x in inputs)
@@ -79,8 +86,8 @@ def beside(
         out, lse = forward.launch(q, k, v, desc, scale * math.log2(math.e))
         backward = hopper_backward.BackwardPlan(q, k, v, out, dout, False, desc)
     return {
-        f"forward {folder.parent}": lambda: forward.launch(q, k, v, desc, scale * math.log2(math.e)),
-        f"backward {folder.parent}": lambda: backward.launch(q, k, v, out, lse, dout, None, desc, scale),
+        f"forward {label(folder)}": lambda: forward.launch(q, k, v, desc, scale * math.log2(math.e)),
+        f"backward {label(folder)}": lambda: backward.launch(q, k, v, out, lse, dout, None, desc, scale),
     }
 
 

@@ -142,18 +142,18 @@ def check_attention(
     return out, lse, *grads
 
 
-def all_partial(desc: Any, attend: Attend | None = None) -> Any:
-    """The descriptor with its full tiles listed as partial ones too, so that `attend` visits all in the same order;
-    in place. Only for tables whose slots are all tested: live slots of full tiles are not stored.
+def all_partial(desc: Any, backend: str) -> Any:
+    """The descriptor with its full tiles listed as partial ones too, so that the kernels of a backend visit all in the
+    same order; in place. Only for tables whose slots are all tested: live slots of full tiles are not stored.
 
-    Full tiles follow partial ones, but where the kernel visits partial ones from the last to the first: there those
-    come after the full ones, of which the last is first."""
+    Full tiles follow partial ones, but in the rows of the gluon kernels, which visit partial ones from the last to the
+    first: there those come after the full ones, of which the last is first."""
     for axis in ("row", "col"):
         count, index = getattr(desc, f"{axis}_count"), getattr(desc, f"{axis}_index")
         width = index.shape[-1]
         partial, full = count.unbind(-1)
         place = torch.arange(width, device=index.device).expand_as(index)
-        if axis == "row" and getattr(attend, "backend", None) == "gluon":
+        if axis == "row" and backend == "gluon":
             source = torch.where(place < full[..., None], width - 1 - place, place - full[..., None])
         else:
             behind = place - partial[..., None]
@@ -168,14 +168,14 @@ def check_all_partial(attend: Attend, describe: Callable[[], Any], tensors: tupl
     """Output and gradients are the same bits when the descriptor's full tiles are listed as partial ones."""
     q, k, v, dout, *_ = tensors
     desc = describe()
-    forced = all_partial(describe(), attend)
-    assert desc.row_count[..., 1].any()
-    assert not forced.row_count[..., 1].any()
+    forced = all_partial(describe(), getattr(attend, "backend", "triton"))
+    assert desc.row_count[..., 1].any() and desc.col_count[..., 1].any()
+    assert not (forced.row_count[..., 1].any() or forced.col_count[..., 1].any())
     out, lse, *grads = step(attend, desc, tensors)
     forced_out, forced_lse = attend(q, k, v, forced, return_lse=True)
     # Deterministic gradients are the portable kernels', whichever attends.
     scale = 1 / math.sqrt(q.shape[3])
-    forced_grads = launch_backward(q, k, v, out, lse, dout, None, all_partial(describe()), scale)
+    forced_grads = launch_backward(q, k, v, out, lse, dout, None, all_partial(describe(), "triton"), scale)
     pairs = zip((out, lse, *grads), (forced_out, forced_lse, *forced_grads), strict=True)
     for what, (a, b) in zip(("out", "lse", "dq", "dk", "dv"), pairs, strict=True):
         assert torch.equal(a, b), f"{what} differs by {(a.float() - b.float()).abs().max().item()}"

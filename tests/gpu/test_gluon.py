@@ -242,8 +242,8 @@ def check_forward(desc: cmir.Descriptor, q: torch.Tensor, k: torch.Tensor, v: to
 @pytest.mark.parametrize("rise", [0.5, -0.5, 0.05, -0.05])
 @pytest.mark.parametrize("odd", [0, 1])
 def test_scores_that_rise_from_tile_to_tile(rise: float, odd: int, dtype: torch.dtype) -> None:
-    """By 64 or 6 a tile, so that every step, or one in a few, has weights beyond any limit; in all rows, or in the odd
-    ones, whose neighbours in a warp stay as they are. First from rows that see it all, then with half of it hidden."""
+    """By 64 or 6 a tile, so that weights are too large in every step or in one of two; in every other row, of which the
+    neighbours in a warp stay as they are, to the bit. First all is visible, then half."""
     spec, n = cmir.MaskSpec("ends"), 1500
     spec.region("all", 0, spec.rows, visible=(spec.j < spec.scalar("left")) | (spec.scalar("right") <= spec.j))
     mask = cmir.compile(spec)
@@ -252,7 +252,25 @@ def test_scores_that_rise_from_tile_to_tile(rise: float, odd: int, dtype: torch.
     q, k = q.detach(), k.detach()
     q[..., 0], k[..., 0] = 16 * (place % 2 == odd), rise * place / 16 * 128**0.5
     for left, right in ((0, 0), (100, 900)):
-        check_forward(mask.describe(rows=n, left=left, right=right, device=DEVICE).check(), q, k.contiguous(), v)
+        desc = mask.describe(rows=n, left=left, right=right, device=DEVICE).check()
+        check_forward(desc, q, k, v)
+        with torch.no_grad():  # what the rows beside them do changes no bit
+            alone = gluon(q.masked_fill(place[:, None] % 2 == odd, 0), k, v, desc, return_lse=True)
+            for ours, theirs in zip(gluon(q, k, v, desc, return_lse=True), alone, strict=True):
+                assert torch.equal(ours[:, :, 1 - odd :: 2], theirs[:, :, 1 - odd :: 2])
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP16])
+def test_one_key_that_outweighs_all_is_exact(dtype: torch.dtype) -> None:
+    """Far down the list, as an attention sink is: its weight is 1 once the peak has followed, and out is its v."""
+    mask, n = zoo.load("causal"), 700
+    q, k, v, *_ = make_tensors(1, (2, 1), n, n, 128, dtype)
+    q, k = q.detach(), k.detach()
+    q[..., 0] = 8
+    k[..., 0] = torch.where(torch.arange(n, device=DEVICE) == 0, 80, 0)  # 56 above the others
+    with torch.no_grad():
+        out = gluon(q, k, v, mask.describe(rows=n, device=DEVICE).check())
+    assert torch.equal(out[0], v[0, :, :1].expand(2, n, 128))
 
 
 @pytest.mark.parametrize("value_width", V_WIDTHS)

@@ -17,9 +17,9 @@ seen nothing yet its peak is the lowest finite number, so that no -inf - -inf is
 the first visible one weighs too much.
 
 A consumer takes as long as its instructions do one after another, so a step has few of them. Weights are relative to a
-row's *peak*, the maximum of its first step. Later steps take no maximum: only where weights become so large that their
-type might not hold them does the peak follow, and what has been summed is scaled (FlashAttention-4 scales as rarely,
-but takes every maximum). Sums of rows are kept by thread until a list ends; and one barrier frees keys and values.
+row's *peak*, the maximum of its first step. Later steps take no maximum: only where weights become large does the peak
+follow, and what has been summed is scaled (FlashAttention-4 scales as rarely, but takes every maximum). Sums of rows
+are kept by thread until a list ends; and one barrier frees keys and values.
 """
 
 from typing import NamedTuple
@@ -65,6 +65,11 @@ HALF = gl.constexpr(64)
 
 TOLD = gl.constexpr(8)
 """Room for what `announce` tells of a tile row."""
+
+LIMIT = gl.constexpr(1024.0)
+"""What the sum of a thread's weights of a row stays below, in a step after the first. Larger ones would fit; but where
+one key outweighs the others, its weight is rounded to 8 bits, and the sum that it is divided by is not: relative to
+that key itself it is 1, and exact."""
 
 LOWEST = gl.constexpr(-3.4028234663852886e38)
 """The peak of a row that has seen nothing yet, the lowest finite number."""
@@ -365,19 +370,18 @@ def of_threads(wide):
 
 @gluon.constexpr_function
 def raising(count, narrow):
-    """PTX that weighs a thread's `count` pairs of scores anew, if a sum of some thread of its warp has reached a limit,
-    rows that have relative to their newest maximum; and its constraints.
+    """PTX that weighs a thread's `count` pairs of scores anew, if the sum of some thread of its warp has reached LIMIT;
+    and its constraints. Rows of which no thread has keep their peaks, and every bit of their weights and sums.
 
     Pairs are of the upper row and of the lower one in turn. Operands: weights, peaks and sums, which are results; the
     scores, the first of each pair and the second; the scale."""
     weight, peak, total, first, second, scale = (
         [f"${count * operand + k}" for k in range(count)] for operand in range(6)
     )
-    limit = {"bf16": "0f4F800000", "f16": "0f46800000"}[narrow]  # 2^32, 2^14
     lines = [
-        ".reg .pred upper, lower, some; .reg .f32 x, y; .reg .b32 quad, reached;",
-        f"setp.geu.f32 upper, {total[0]}, {limit};",
-        f"setp.geu.f32 lower, {total[1]}, {limit};",
+        ".reg .pred upper, lower, some; .reg .f32 x, y, sum; .reg .b32 quad, reached;",
+        f"setp.geu.f32 upper, {total[0]}, {LIMIT.value};",
+        f"setp.geu.f32 lower, {total[1]}, {LIMIT.value};",
         "or.pred some, upper, lower;",
         "vote.sync.any.pred some, some, 0xffffffff;",
         "@!some bra.uni DONE;",
@@ -391,17 +395,16 @@ def raising(count, narrow):
         for lane in (1, 2):
             lines += [f"shfl.sync.bfly.b32 y, x, {lane}, 0x1f, 0xffffffff;", "max.f32 x, x, y;"]
         lines += [f"mul.f32 x, x, {scale[0]};"]
-        # Of the threads of a row all raise its peak, or none.
+        # A row is of the four threads of a quad: all of them raise its peak, or none.
         lines += [f"vote.sync.ballot.b32 reached, {own}, 0xffffffff;", "shr.b32 reached, reached, quad;"]
         lines += ["and.b32 reached, reached, 15;", f"setp.ne.b32 {own}, reached, 0;"]
-        lines += [f"@{own} max.f32 {peak[row]}, {peak[row]}, x;"]
+        lines += [f"@{own} max.f32 {peak[row]}, {peak[row]}, x;", "mov.f32 sum, 0.0;"]
         for k in pairs:
             for x, score in (("x", first[k]), ("y", second[k])):
                 lines += [f"neg.f32 {x}, {peak[row]};", f"fma.rn.f32 {x}, {score}, {scale[0]}, {x};"]
-                lines += [f"ex2.approx.ftz.f32 {x}, {x};"]
+                lines += [f"ex2.approx.ftz.f32 {x}, {x};", f"add.f32 sum, sum, {x};"]
             lines += [f"cvt.rn.{narrow}x2.f32 {weight[k]}, y, x;"]
-            lines += [f"add.f32 {total[row]}, x, y;"] if k == row else ["add.f32 x, x, y;"]
-            lines += [f"add.f32 {total[row]}, {total[row]}, x;"] if k != row else []
+        lines += [f"@{own} mov.f32 {total[row]}, sum;"]
     lines += ["DONE:"]
     kinds = ["=r"] * count + ["=f"] * (2 * count) + ["f"] * (3 * count) + [str(k) for k in range(3 * count)]
     return "{ " + " ".join(lines) + " }", ",".join(kinds)
@@ -411,8 +414,8 @@ def raising(count, narrow):
 def next_weights(score, peak, scale, TYPE: gl.constexpr):
     """Of the scores [64, N] of a later step: (weights, narrowed; their sums and new peaks, [64, 4] by thread).
 
-    Weights are relative to peaks of the steps before, so no maximum is waited for. Where a thread's sum has reached a
-    limit, and so a weight may have, its warp takes the maxima and weighs anew: a row that has seen nothing until now
+    Weights are relative to peaks of the steps before, so no maximum is waited for. Where a thread's sum has reached
+    LIMIT, and so a weight may have, its warp takes the maxima and weighs anew: a row that has seen nothing until now
     reaches it."""
     N: gl.constexpr = score.shape[1]
     ASM: gl.constexpr = raising(N // 4, "bf16" if gl.bfloat16 == TYPE else "f16")
@@ -500,13 +503,14 @@ def forward_step(
     shrink = gl.exp2(peak - new_peak)
     total = total * shrink + sums
     acc, left, weight, total = warpgroup_mma_wait(0, deps=(acc, left, weight, total))
+    partition_barrier()  # all warps have read the keys and values
     mbarrier.arrive(shared.kv_empty.index(stage), count=1)
     return weight, scaled(acc, shrink), new_peak, total, new_words, stage, phase
 
 
 @gluon.jit
 def log2_of(x):
-    """log2 of a sum of weights, which is no denormal: to 2^-22."""
+    """log2 of a sum of weights, which is no denormal: to 2^-22 of it, and near 1 to 2^-22."""
     return gl.inline_asm_elementwise("lg2.approx.f32 $0, $1;", "=f,f", [x], dtype=gl.float32, is_pure=True, pack=1)
 
 
@@ -568,6 +572,7 @@ def attend(
     mbarrier.wait(shared.k_full.index(stage), phase)
     score = begin_scores(shared, stage, WHO, PIECES)
     score = warpgroup_mma_wait(0, deps=(score,))
+    partition_barrier()
     mbarrier.arrive(shared.kv_empty.index(stage), count=1)
     weight, peak = first_weights(select_forward(score, words, STEP), scale)
     total = sums_of_threads(weight)

@@ -40,19 +40,21 @@ print(compiled.metadata.shared, offline.registers_and_spills(compiled)[1], *offl
 
 
 @pytest.mark.parametrize(
-    ("name", "dim", "value_dim"),
+    ("name", "dim", "value_dim", "most"),
     [
-        *(("hstu", 128, 128), ("clear", 64, 64), ("strided", 64, 128)),
-        *(("hstu", 96, 96), ("hstu", 192, 128), ("strided", 256, 64), ("hstu", 256, 256), ("clear", 256, 256)),
+        *(("hstu", 128, 128, 160), ("clear", 128, 128, 100), ("clear", 64, 64, 0), ("strided", 64, 128, 48)),
+        *(("hstu", 96, 96, 72), ("hstu", 192, 128, 248), ("strided", 256, 64, 96)),
+        *(("hstu", 256, 256, 240), ("clear", 256, 256, 184)),
     ],
 )
-def test_forward_compiles_for_hopper(name: str, dim: int, value_dim: int) -> None:
-    """What spills is numbers of a list, read before its first step and after its last: 244 bytes at most (hstu, 192 and
-    128, triton 3.9; 3.6: 192). A step touches up to 8 spilled registers, in 350 to 900 instructions: where live slots
-    are read and the accumulator takes half of the registers (clear, 256); else 5, of full tiles mostly none."""
+def test_forward_compiles_for_hopper(name: str, dim: int, value_dim: int, most: int) -> None:
+    """`most`: bytes that may spill, the larger of triton 3.6 and 3.9 and some room. They are of numbers of a list, read
+    before its first step and after its last. A step, of 350 to 900 instructions, touches up to 8 spilled registers,
+    where live slots are read and the accumulator takes half of the registers (clear, 256); else 5, and of full tiles
+    mostly none."""
     script = f"import sys; sys.argv[1:] = ['{name}', '{dim}', '{value_dim}']\n" + FORWARD
     shared, spills, *of_steps = map(int, offline.run(script, Path(__file__).parent).split())
     assert shared <= MOST_SHARED
-    assert spills <= 250
+    assert spills <= most
     assert len(of_steps) == 4, "two consumers, partial and full tiles"
     assert max(of_steps) <= 8

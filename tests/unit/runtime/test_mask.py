@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,8 +48,10 @@ def expected() -> np.ndarray:
 
 def test_lengths_may_be_numpys() -> None:
     mask = cmir.zoo.load("causal")
-    assert np.array_equal(mask.dense(rows=np.int64(5), cols=np.int32(4)), mask.dense(rows=5, cols=4))
-    assert np.array_equal(mask.intervals(rows=np.int64(5)), mask.intervals(rows=5))
+    rows: Any = np.int64(5)
+    cols: Any = np.int32(4)
+    assert np.array_equal(mask.dense(rows=rows, cols=cols), mask.dense(rows=5, cols=4))
+    assert np.array_equal(mask.intervals(rows=rows), mask.intervals(rows=5))
     with pytest.raises(cmir.MetadataError, match=r"rows of mask 'causal': expected an int from 0 to \d+, got True"):
         mask.dense(rows=True)
 
