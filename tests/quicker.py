@@ -7,12 +7,18 @@ Here it does such work once. What kernels compute is the interpreter's as before
 import dataclasses
 import functools
 import inspect
+import os
 import sys
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 
 def quicken_interpreter() -> None:
-    """Has an effect once the interpreter of Triton is imported, if it is as known; further calls change nothing."""
+    """Has an effect once Triton, or torch, is imported, if the interpreter is as known; further calls change nothing."""
+    if "torch" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1":
+        with suppress(ImportError):
+            import_module("triton.runtime.interpreter")  # whoever has tensors may import it to run kernels on them
     interpreter: Any = sys.modules.get("triton.runtime.interpreter")
     patch = getattr(interpreter, "_patch_builtin", None)
     if patch is None or patch is patch_builtin or not hasattr(interpreter, "_patch_attr"):
