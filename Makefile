@@ -47,7 +47,8 @@ LINT := $(BIN)/python -m ruff check .
 FORMAT := $(BIN)/python -m ruff format --check .
 TYPES := $(BIN)/python -m pyright --pythonpath $(BIN)/python
 LIT := $(BIN)/python -c 'from lit.main import main; main()' -sv -j $(JOBS) tests/lit
-UNIT := $(BIN)/python -m pytest -n $(JOBS)
+# Neighbours share what they compile: workers begin with a stretch of the tests each, and take from each other at the end.
+UNIT := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 OFFLINE := CMIR_TRITON=$(OLDEST) $(UNIT) tests/unit/lowering/test_offline*.py
 
 help: ## show the targets

@@ -128,6 +128,11 @@ def listening(listener: Callable[[Remark], None]) -> Generator[None]:
         _listener.reset(token)
 
 
+def is_heard() -> bool:
+    """Whether anybody listens to remarks: what takes long to say need not be found out otherwise."""
+    return _listener.get() is not None
+
+
 def emit_remark(remark: Remark) -> None:
     """What a pass has to say to whoever listens."""
     if (listener := _listener.get()) is not None:

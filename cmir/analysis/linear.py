@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import gcd, isqrt
 
 from cmir.dialects.expr import (
@@ -189,10 +189,19 @@ def inequalities(conditions: Iterable[Expr]) -> Iterator[Linear]:
     """What the comparisons among some conditions say, as forms that are >= 0; other conditions are passed over."""
     for c in conditions:
         if c.op in ("lt", "le", "eq"):
-            gap = linear(c.args[1]) - linear(c.args[0])
-            yield gap + Linear((), -1) if c.op == "lt" else gap
-            if c.op == "eq":
-                yield gap.scaled(-1)
+            yield from _forms_of(c)
+
+
+@lru_cache(maxsize=4096)  # every draw of metadata asks for those of the same facts
+def _forms_of(comparison: Expr) -> tuple[Linear, ...]:
+    gap = linear(comparison.args[1]) - linear(comparison.args[0])
+    match comparison.op:
+        case "lt":
+            return (gap + Linear((), -1),)
+        case "le":
+            return (gap,)
+        case _:
+            return gap, gap.scaled(-1)
 
 
 def _contradiction(e: Expr) -> Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -73,6 +74,35 @@ class Domain(Protocol):
     ) -> Value: ...
 
 
+@cache
+def _numpy_operators() -> tuple[dict[str, Callable[..., Value]], dict[str, Callable[..., Value]]]:
+    """Operators as functions of their operands, and those of any number of operands as functions of two."""
+    import numpy as np
+
+    table: dict[str, Callable[..., Value]] = {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "neg": np.negative,
+        "floordiv": lambda a, k: np.floor_divide(a, np.maximum(k, 1)),  # a division by less than 1 is one by 1
+        "mod": lambda a, k: np.mod(a, np.maximum(k, 1)),
+        "abs": np.abs,
+        "isqrt": np.vectorize(isqrt, otypes=[np.int64]),
+        "lt": np.less,
+        "le": np.less_equal,
+        "eq": np.equal,
+        "not": np.logical_not,
+        "select": np.where,
+    }
+    folds: dict[str, Callable[..., Value]] = {
+        "min": np.minimum,
+        "max": np.maximum,
+        "and": np.logical_and,
+        "or": np.logical_or,
+    }
+    return table, folds
+
+
 class NumpyDomain:
     """Whole index grids at once, in int64."""
 
@@ -80,33 +110,7 @@ class NumpyDomain:
         import numpy as np
 
         self.np = np
-        self._table: dict[str, Callable[..., Value]] = {
-            "add": np.add,
-            "sub": np.subtract,
-            "mul": np.multiply,
-            "neg": np.negative,
-            "floordiv": self._floordiv,
-            "mod": self._mod,
-            "abs": np.abs,
-            "isqrt": np.vectorize(isqrt, otypes=[np.int64]),
-            "lt": np.less,
-            "le": np.less_equal,
-            "eq": np.equal,
-            "not": np.logical_not,
-            "select": np.where,
-        }
-        self._folds: dict[str, Callable[..., Value]] = {
-            "min": np.minimum,
-            "max": np.maximum,
-            "and": np.logical_and,
-            "or": np.logical_or,
-        }
-
-    def _floordiv(self, a: Value, k: Value) -> Value:
-        return self.np.floor_divide(a, self.np.maximum(k, 1))  # a division by less than 1 is one by 1
-
-    def _mod(self, a: Value, k: Value) -> Value:
-        return self.np.mod(a, self.np.maximum(k, 1))
+        self._table, self._folds = _numpy_operators()
 
     def const(self, value: int) -> Value:
         return self.np.int64(value)

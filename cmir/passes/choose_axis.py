@@ -52,7 +52,7 @@ from cmir.dialects.attention import ROLES, TESTS, Test, TestsOp
 from cmir.dialects.expr import ZERO, Expr, const, depends, le, walk
 from cmir.dialects.interval import SpanOp, TableOp
 from cmir.dialects.maskspec import NondecreasingOp, SpecOp
-from cmir.errors import Note, Remark, SourceLocation, SpecError, emit_remark, locate
+from cmir.errors import Note, Remark, SourceLocation, SpecError, emit_remark, is_heard, locate
 from cmir.lowering.visibility import FIXED_AXIS, Kernel, needs_live_test, table_axis
 from cmir.passes.extract_intervals import solve_rows
 from cmir.passes.transpose import solve_columns
@@ -104,8 +104,9 @@ class ChooseAxis(ModulePass):
             chosen = TestsOp(spec.sym_name.data, tests, shared)
             chosen.location = spec.location
             Rewriter.insert_op(chosen, InsertPoint.after(max(tables, key=_place)))
-            for remark in remarks_of(spec, tables, chosen):
-                emit_remark(remark)
+            if is_heard():
+                for remark in remarks_of(spec, tables, chosen):
+                    emit_remark(remark)
 
     def _choose(self, spec: SpecOp, tables: Sequence[TableOp]) -> list[Test]:
         counts: dict[str, int | None] = {t.axis.data: bounded_slots(t) for t in tables}

@@ -1,32 +1,93 @@
 # pyright: basic
 """Compiles Triton kernels for a Hopper GPU on a machine without one: a stub driver, `warmup`, and Triton's ptxas.
 
-Triton decides at its import whether it interprets, and the other tests interpret: so scripts that use this run in a
-process of their own, through `run`.
+Triton decides at its import whether it interprets, and the other tests interpret: so scripts that use this run in
+processes of their own, through `run`.
 """
 
+import atexit
+import functools
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from pathlib import Path
+from typing import NoReturn
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def run(script: str, folder: Path, timeout: float = 300) -> str:
+def run(script: str, folder: Path, timeout: int = 300) -> str:
     """Runs a Python script, which may import this module and those of `folder`, with Triton compiling; its output.
 
     CMIR_TRITON is the folder of another Triton than the installed one."""
+    server = _server()
+    assert server.stdin is not None and server.stdout is not None
+    with tempfile.TemporaryDirectory() as directory:
+        files = [Path(directory, name) for name in ("output", "errors")]
+        server.stdin.write(json.dumps([script, str(folder), *map(str, files), timeout]) + "\n")
+        server.stdin.flush()
+        status = server.stdout.readline()
+        output, errors = (file.read_text() if file.exists() else "" for file in files)
+    assert status == "0\n", f"{output}{errors}exit status {status}"
+    return output
+
+
+@functools.cache
+def _server() -> "subprocess.Popen[str]":
+    """A process that has imported what scripts need, which takes as long as many of them: each runs in a fork of it."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     other = [os.path.abspath(path) for path in [os.environ.get("CMIR_TRITON")] if path]
-    environment["PYTHONPATH"] = os.pathsep.join([*other, str(REPOSITORY), str(Path(__file__).parent), str(folder)])
-    result = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=timeout
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+    environment["PYTHONPATH"] = os.pathsep.join([*other, str(REPOSITORY), str(Path(__file__).parent)])
+    server = subprocess.Popen(
+        [sys.executable, "-c", "import offline; offline.serve()"],
+        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    atexit.register(server.kill)
+    return server
+
+
+def serve() -> None:
+    """Runs the scripts that `run` asks for, until it asks no more; answers each with its exit status."""
+    import torch  # noqa: F401
+    import triton.compiler.compiler
+    import triton.runtime.cache
+    import z3  # pyright: ignore[reportMissingTypeStubs]  # noqa: F401
+
+    import cmir.runtime.compiling
+    import cmir.runtime.loader  # noqa: F401
+
+    # Triton's hash of its own files is part of the key of every kernel.
+    getattr(triton.runtime.cache, "triton_key", getattr(triton.compiler.compiler, "triton_key", int))()
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _run_here(*job)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _run_here(script: str, folder: str, output: str, errors: str, timeout: int) -> NoReturn:
+    """Runs a script in this process, which ends with it or when its time is over; what it prints goes to the files."""
+    signal.alarm(timeout)
+    for number, name in ((1, output), (2, errors)):
+        with open(name, "w") as file:
+            os.dup2(file.fileno(), number)
+    status = 1
+    try:
+        sys.path.insert(0, folder)
+        exec(compile(script, "<script>", "exec"), {"__name__": "__main__"})
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 def zoo_mask(name: str):
@@ -113,11 +174,16 @@ def require_direct(compiled) -> None:
 
 def ptxas_log(compiled) -> str:
     """What ptxas says of a compiled kernel."""
+    return log_of(compiled.asm["ptx"])
+
+
+@functools.cache  # seconds, and asked for more than once
+def log_of(text: str) -> str:
     from triton.backends.nvidia.compiler import get_ptxas
 
     with tempfile.TemporaryDirectory() as directory:
         ptx = Path(directory, "kernel.ptx")
-        ptx.write_text(compiled.asm["ptx"])
+        ptx.write_text(text)
         result = subprocess.run(
             [get_ptxas(90).path, "-v", "--gpu-name=sm_90a", str(ptx), "-o", str(Path(directory, "kernel.cubin"))],
             capture_output=True,

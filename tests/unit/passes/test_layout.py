@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from differential import PASSES, check_kernels, check_table, spec_in, tables_in
+from differential import PASSES, changed, check_kernels, check_table, spec_in, tables_in
+from xdsl.ir import Operation
 
 from cmir import zoo
 from cmir.analysis.facts import facts_of
@@ -76,14 +77,17 @@ def check_layout(text: str, layouts: Sequence[str], tokens: Mapping[str, Tokens]
         mask = mask if picked["cols"] is None else mask[:, picked["cols"]]
         assert np.array_equal(spec_mask(surface, draw.env), mask), "the oracle"
         masks.append(mask)
+    before: list[Operation] = []
     for stage in (None, *PASSES):
         if stage is not None:
             run_pipeline(module, [stage])
         printed = str(module)
         assert str(parse(printed, "printed.mlir")) == printed, f"after {stage}"
+        specs, tables = changed(module, before)
         for draw, mask in zip(draws, masks, strict=True):
-            assert np.array_equal(spec_mask(spec_in(module), draw.env), mask), f"after {stage}:\n{printed}"
-            for table in tables_in(module):
+            for spec in specs:
+                assert np.array_equal(spec_mask(spec, draw.env), mask), f"after {stage}:\n{printed}"
+            for table in tables:
                 check_table(table, draw, mask, f"after {stage}:\n{printed}")
     slots = {t.axis.data: None if t.slots is None else t.slots.data for t in tables_in(module)}
     check_kernels(module, draws, masks, (4, 3))

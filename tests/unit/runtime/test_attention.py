@@ -6,6 +6,7 @@ import os
 
 os.environ["TRITON_INTERPRET"] = "1"
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from cmir.signature import Signature
 SKELETONS = Path(cmir.lowering.skeletons.__path__[0])
 
 
+@functools.cache
 def kernels(axis: Axis, slots: int) -> Any:
     """The attention kernels, all of them testing the table of `axis`."""
     comments = [["a Region, a clause"]] * slots
