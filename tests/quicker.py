@@ -15,7 +15,7 @@ from typing import Any
 
 
 def quicken_interpreter() -> None:
-    """Has an effect once Triton, or torch, is imported, if the interpreter is as known; further calls change nothing."""
+    """Has an effect once Triton or torch is imported, if the interpreter is as known; further calls change nothing."""
     if "torch" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1":
         with suppress(ImportError):
             import_module("triton.runtime.interpreter")  # whoever has tensors may import it to run kernels on them
@@ -24,9 +24,9 @@ def quicken_interpreter() -> None:
     if patch is None or patch is patch_builtin or not hasattr(interpreter, "_patch_attr"):
         return
     interpreter._patch_builtin = patch_builtin
-    skip_unheard_checks(interpreter)
-    patch_once_a_launch(interpreter)
-    remember_types(interpreter)
+    for quicken in (skip_unheard_checks, patch_once_a_launch, remember_types):
+        with suppress(AttributeError):  # raised before anything is changed: another Triton's interpreter stays as it is
+            quicken(interpreter)
 
 
 BUILTINS: dict[Any, list[str]] = {}
@@ -47,7 +47,7 @@ def patch_builtin(package: Any, *how: Any) -> None:
 def skip_unheard_checks(interpreter: Any) -> None:
     """Without `debug`, the asserts that integers do not overflow are computed, in int64, and then dropped."""
     builder: Any = getattr(interpreter, "interpreter_builder", None)
-    options = getattr(builder, "options", None)
+    options: Any = getattr(builder, "options", None)
     if getattr(options, "sanitize_overflow", False) and not getattr(options, "debug", True):
         builder.options = dataclasses.replace(options, sanitize_overflow=False)
 

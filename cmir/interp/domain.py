@@ -74,6 +74,18 @@ class Domain(Protocol):
     ) -> Value: ...
 
 
+def _floordiv(a: Value, k: Value) -> Value:
+    import numpy as np
+
+    return np.floor_divide(a, np.maximum(k, 1))  # a division by less than 1 is one by 1
+
+
+def _mod(a: Value, k: Value) -> Value:
+    import numpy as np
+
+    return np.mod(a, np.maximum(k, 1))
+
+
 @cache
 def _numpy_operators() -> tuple[dict[str, Callable[..., Value]], dict[str, Callable[..., Value]]]:
     """Operators as functions of their operands, and those of any number of operands as functions of two."""
@@ -84,8 +96,8 @@ def _numpy_operators() -> tuple[dict[str, Callable[..., Value]], dict[str, Calla
         "sub": np.subtract,
         "mul": np.multiply,
         "neg": np.negative,
-        "floordiv": lambda a, k: np.floor_divide(a, np.maximum(k, 1)),  # a division by less than 1 is one by 1
-        "mod": lambda a, k: np.mod(a, np.maximum(k, 1)),
+        "floordiv": _floordiv,
+        "mod": _mod,
         "abs": np.abs,
         "isqrt": np.vectorize(isqrt, otypes=[np.int64]),
         "lt": np.less,

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportArgumentType=false, reportUnusedExpression=false
 """The quickened interpreter of Triton computes, and refuses, what it does as it comes."""
 
 import os
