@@ -14,7 +14,7 @@ EXAMPLES = REPOSITORY / "examples"
 
 
 def run(*arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "tests")])}
     result = subprocess.run(
         [sys.executable, *arguments], cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300
     )
@@ -22,11 +22,23 @@ def run(*arguments: str) -> str:
     return result.stdout
 
 
+# As `python PATH`, with a quick interpreter of Triton's kernels.
+QUICKLY = """
+import runpy, sys
+sys.argv.pop(0)
+sys.path[0] = sys.argv[0].rpartition("/")[0]
+import torch
+from quicker import quicken_interpreter
+quicken_interpreter()
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.name)
 def test_an_example_runs(path: Path):
     if "transformers" in path.name:
         pytest.importorskip("transformers")
-    assert "equal" in run(str(path))
+    assert "equal" in run("-c", QUICKLY, str(path))
 
 
 PACKAGE = EXAMPLES / "custom_pass"
