@@ -281,18 +281,24 @@ def test_nothing_heavy_is_imported(spec: str):
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
+YARDSTICK = "import inspect\nfor _ in range(8): compile(inspect.getsource(inspect), 'inspect', 'exec')"
+"""0.2 s on a quiet machine."""
+
+
 @pytest.mark.parametrize("flag", ["--cse", "--lower-intervals"])
 def test_a_small_file_is_fast(flag: str):
-    """Under 0.6 s on a quiet machine. Processor time is what a busy one changes least; it gets a quarter more."""
+    """Under 0.6 s on a quiet machine. Processor time is what a busy one changes least; it gets a quarter more, and a
+    machine on which other work of Python takes longer gets that."""
     spec = str(files("cmir") / "zoo" / "hstu.mlir")
 
-    def seconds() -> float:
+    def seconds(*arguments: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-m", "cmir.tools.cm_opt", flag, spec], check=True, capture_output=True)
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert any(seconds() < 0.75 for _ in range(5))
+    tries = ((seconds("-m", "cmir.tools.cm_opt", flag, spec), seconds("-c", YARDSTICK)) for _ in range(5))
+    assert any(took < 0.75 * max(1.0, work / 0.2) for took, work in tries)
 
 
 @pytest.mark.parametrize(("tool", "run", "argv"), [("cm-opt", main, []), ("cm-view", cm_view.main, ["-"])])
