@@ -1,6 +1,7 @@
 """Settings for every test: kernels run in Triton's interpreter unless CMIR_TEST_GPU=1 asks for the GPU."""
 
 import atexit
+import gc
 import os
 import shutil
 import sys
@@ -20,6 +21,9 @@ from quicker import quicken_interpreter
 # Triton reads this when a kernel is defined, so it is set before anything imports triton.
 if os.environ.get("CMIR_TEST_GPU") != "1":
     os.environ["TRITON_INTERPRET"] = "1"
+
+# Terms, ops and nodes are many and live as long as a test: to look at them again at every 700th is a tenth of the time.
+gc.set_threshold(50_000, 20, 20)
 
 # A cache of their own: what one run left behind must not decide the next, nor fill the user's. Workers inherit it.
 if "CMIR_CACHE_DIR" not in os.environ:
